@@ -12,6 +12,8 @@ const (
 	PathToken       = "/v1/tokens/{id}"              // DELETE: revoke
 	PathSession     = "/v1/session"                  // POST, DELETE: of the web page
 	PathLogin       = "/v1/login"                    // GET: where to log in; POST: with what came of that, get a token
+	PathLoginPage   = "/v1/login/page"               // GET: at which addresses the web page logs in; POST: begin to
+	PathLoginReturn = "/v1/login/page/return"        // POST: with what the provider sent the browser back with, get a session
 	PathSite        = "/v1/site"                     // GET: how to reach this controller
 	PathNodeJoin    = "/v1/nodes/{name}/join"        // POST, with a join token: get the first certificate
 	PathNodeRenew   = "/v1/nodes/{name}/certificate" // POST, that node only: get the next one
@@ -72,6 +74,25 @@ type LoginSite struct {
 	Scopes         []string `json:"scopes"`
 	DeviceEndpoint string   `json:"deviceEndpoint"`
 	TokenEndpoint  string   `json:"tokenEndpoint"`
+}
+
+// LoginPages is the answer of GET PathLoginPage.
+type LoginPages struct {
+	Issuer string   `json:"issuer"`
+	Pages  []string `json:"pages"` // addresses of the page where a login can begin
+}
+
+// LoginAddress is the answer of POST PathLoginPage: where the browser is to go. What
+// belongs to it is in a cookie.
+type LoginAddress struct {
+	Address string `json:"address"`
+}
+
+// LoginReturn is the body of POST PathLoginReturn, as the provider has put it into the
+// address that it sent the browser back to. The answer is a session, in a cookie.
+type LoginReturn struct {
+	Code  string `json:"code" maxLength:"4096"`
+	State string `json:"state" maxLength:"256"`
 }
 
 // LoginRequest is the body of POST PathLogin. The answer is a Token.

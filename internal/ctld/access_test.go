@@ -218,14 +218,17 @@ var matrix = map[string]struct {
 	"GET /web/": {"/web/", "", "404 404 404 404 404 404 404 404 404"}, // which tests are built without
 	"GET /{$}":  {"/", "", "404 404 404 404 404 404 404 404 404"},
 
-	"GET /v1/login":         {"/v1/login", "", "404 404 404 404 404 404 404 404 404"},
-	"POST /v1/login":        {"/v1/login", `{"idToken":"x"}`, "404 404 404 404 404 404 404 404 404"},
-	"GET /healthz":          {"/healthz", "", "200 200 200 200 200 200 200 200 200"},
-	"GET /openapi.json":     {"/openapi.json", "", "200 200 200 200 200 200 200 200 200"},
-	"GET /openapi.yaml":     {"/openapi.yaml", "", "200 200 200 200 200 200 200 200 200"},
-	"GET /openapi-3.0.json": {"/openapi-3.0.json", "", "200 200 200 200 200 200 200 200 200"},
-	"GET /openapi-3.0.yaml": {"/openapi-3.0.yaml", "", "200 200 200 200 200 200 200 200 200"},
-	"/":                     {"/nothing", "", "404 404 404 404 404 404 404 404 404"},
+	"GET /v1/login":              {"/v1/login", "", "404 404 404 404 404 404 404 404 404"},
+	"POST /v1/login":             {"/v1/login", `{"idToken":"x"}`, "404 404 404 404 404 404 404 404 404"},
+	"GET /v1/login/page":         {"/v1/login/page", "", "404 404 404 404 404 404 404 404 404"}, // and see TestPageLogin of package login
+	"POST /v1/login/page":        {"/v1/login/page", "", "404 404 404 404 404 404 404 404 404"},
+	"POST /v1/login/page/return": {"/v1/login/page/return", `{"code":"x","state":"y"}`, "404 404 404 404 404 404 404 404 404"},
+	"GET /healthz":               {"/healthz", "", "200 200 200 200 200 200 200 200 200"},
+	"GET /openapi.json":          {"/openapi.json", "", "200 200 200 200 200 200 200 200 200"},
+	"GET /openapi.yaml":          {"/openapi.yaml", "", "200 200 200 200 200 200 200 200 200"},
+	"GET /openapi-3.0.json":      {"/openapi-3.0.json", "", "200 200 200 200 200 200 200 200 200"},
+	"GET /openapi-3.0.yaml":      {"/openapi-3.0.yaml", "", "200 200 200 200 200 200 200 200 200"},
+	"/":                          {"/nothing", "", "404 404 404 404 404 404 404 404 404"},
 }
 
 // hushJob is a document all of whose private parts say hush.

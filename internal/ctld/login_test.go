@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -48,6 +49,21 @@ func TestLoginNames(t *testing.T) {
 	}
 	if _, err := enter("ann", "s-2"); !client.IsCode(err, api.CodeDenied) {
 		t.Errorf("another subject under the name: %v", err)
+	}
+	sessions := &access.Sessions{Tokens: &access.Tokens{Conf: s.server.rules.Now, Keys: s.server.keys, Loop: s.server.loop, Now: time.Now}}
+	web := func(subject string) (*http.Cookie, error) {
+		now := time.Now().UTC().Truncate(time.Second)
+		return sessions.Enter(t.Context(), api.Token{User: "eve", Subject: subject, Created: now, Expires: now.Add(24 * time.Hour)})
+	}
+	c, err := web("s-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := s.browser("GET", api.PathStatus, of(c, "same-origin")); status != http.StatusOK || c.MaxAge > 12*3600 {
+		t.Errorf("the session of a login on the page: %d, for %d seconds", status, c.MaxAge)
+	}
+	if _, err := web("s-4"); !client.IsCode(err, api.CodeDenied) {
+		t.Errorf("another subject under the name of one who has a session: %v", err)
 	}
 	if err := ann.RevokeToken(t.Context(), tok.ID); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,8 @@ func (s *Server) routes() []route.Route {
 	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
-	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), entering(opened), s.logins(tokens), ofPage(tokens), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
+	sessions := &access.Sessions{Tokens: tokens}
+	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), entering(opened), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
@@ -123,8 +124,7 @@ func (s *Server) ofControllers() []route.Route {
 }
 
 // ofPage are what the web page has beside the API.
-func ofPage(tokens *access.Tokens) []route.Route {
-	sessions := &access.Sessions{Tokens: tokens}
+func ofPage(sessions *access.Sessions) []route.Route {
 	return []route.Route{
 		route.Cookie("POST "+api.PathSession, access.ByLogins, sessions.Open).Is("open-session", "Between the web page and the controller: exchange a token for a session, in a cookie"),
 		route.Cookie("DELETE "+api.PathSession, access.ByUsers, sessions.Close).Is("close-session", "Between the web page and the controller: end the session"),
@@ -134,11 +134,14 @@ func ofPage(tokens *access.Tokens) []route.Route {
 }
 
 // logins are where those come who have logged in at the identity provider.
-func (s *Server) logins(tokens *access.Tokens) []route.Route {
-	logins := &login.Handlers{Conf: s.rules.Now, Tokens: tokens, UID: s.rights.People.UID, Now: s.now}
+func (s *Server) logins(sessions *access.Sessions) []route.Route {
+	logins := login.New(s.rules.Now, sessions, s.rights.People.UID, s.now)
 	return []route.Route{
 		route.JSON("GET "+api.PathLogin, access.ByAnyone, logins.Site).Is("get-login", "Where to log in"),
 		route.JSON("POST "+api.PathLogin, access.ByAnyone, logins.Enter).Is("log-in", "Get a token by what the identity provider said"),
+		route.JSON("GET "+api.PathLoginPage, access.ByAnyone, logins.Pages).Is("get-login-page", "At which addresses the web page logs in at the identity provider"),
+		route.Kept("POST "+api.PathLoginPage, access.ByAnyone, logins.Begin).Is("begin-login", "Between the web page and the controller: begin to log in at the identity provider"),
+		route.Cookie("POST "+api.PathLoginReturn, access.ByAnyone, logins.Return).Is("return-from-login", "Between the web page and the controller: get a session by what the identity provider sent the browser back with"),
 	}
 }
 

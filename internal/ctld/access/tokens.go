@@ -89,7 +89,7 @@ func (s *Tokens) give(ctx context.Context, t api.Token) (*api.Token, error) {
 // sameSubject refuses a login under a name that was another subject's lately.
 func sameSubject(t api.Token, live []api.Token) error {
 	for _, x := range live {
-		if t.Subject != "" && x.Use == api.TokenUser && x.User == t.User && x.Subject != "" && x.Subject != t.Subject {
+		if t.Subject != "" && x.User == t.User && x.Subject != "" && x.Subject != t.Subject {
 			return api.Errorf(api.CodeDenied, "the identity provider has given the name %s to somebody else than lately", t.User).
 				WithHint("tell your operator: it is refused until the tokens of the other are forgotten, 30 days after they expired")
 		}

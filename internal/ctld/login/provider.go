@@ -94,8 +94,8 @@ func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // person is who has logged in: by the name that they have here, and by what the
-// provider calls them for ever.
-type person struct{ name, subject string }
+// provider calls them for ever; with the nonce of the login, if it was asked for one.
+type person struct{ name, subject, nonce string }
 
 // verify says whose an ID token is. All that it says counts only if the provider
 // signed it, for this client, and not long ago.
@@ -125,7 +125,7 @@ func (p *provider) verify(ctx context.Context, l *site.Login, raw string, now ti
 	if err != nil {
 		return person{}, api.Errorf(api.CodeDenied, "who you are to %s is nobody here: %v", l.Issuer, err).WithHint("tell your operator: login in gctld.yaml says which users are let in")
 	}
-	return person{name, t.Subject}, nil
+	return person{name, t.Subject, t.Nonce}, nil
 }
 
 // nameOf is the name here of whom claims are about, if the rules let them in.

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,10 @@ type issuer struct {
 	keys  jose.JSONWebKeySet
 	asked int  // for keys
 	away  bool // it answers no more
+
+	status int // of its answers for codes, if not 200
+	said   string
+	got    url.Values // what it was asked with for the last one
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -45,6 +51,12 @@ func newIssuer(t *testing.T) *issuer {
 		case "/.well-known/openid-configuration":
 			_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.srv.URL, "jwks_uri": i.srv.URL + "/keys", "authorization_endpoint": i.srv.URL + "/auth", "token_endpoint": i.srv.URL + "/token",
 				"device_authorization_endpoint": i.srv.URL + "/device", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"}})
+		case "/token":
+			_ = r.ParseForm()
+			i.got = r.PostForm
+			w.Header().Set("Location", i.srv.URL+"/token")
+			w.WriteHeader(cmp.Or(i.status, http.StatusOK))
+			_, _ = w.Write([]byte(i.said))
 		case "/keys":
 			i.asked++
 			_ = json.NewEncoder(w).Encode(i.keys)
@@ -66,6 +78,19 @@ func (i *issuer) rotate(id string) *ecdsa.PrivateKey {
 	defer i.mu.Unlock()
 	i.keys = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: id, Algorithm: "ES256", Use: "sig"}}}
 	return key
+}
+
+// answer is what it says to those who bring a code.
+func (i *issuer) answer(status int, said string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.status, i.said = status, said
+}
+
+func (i *issuer) form() url.Values {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.got
 }
 
 func (i *issuer) set(away bool) {

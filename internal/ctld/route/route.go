@@ -121,6 +121,23 @@ func Cookie[I any](pattern string, who access.Level, h func(context.Context, *I)
 	}}
 }
 
+// Kept is JSON for a route whose answer also changes what a browser keeps.
+func Kept[I, T any](pattern string, who access.Level, h func(context.Context, *I) (*http.Cookie, *T, error)) Route {
+	type both struct {
+		Cookie string `header:"Set-Cookie" doc:"what browsers keep for the next request of the same, and from scripts"`
+		Body   T
+	}
+	return Route{Pattern: pattern, Who: who, serve: func(a huma.API, g *Guard, r *Route) {
+		huma.Register(a, r.operation(), func(ctx context.Context, in *I) (*both, error) {
+			c, out, err := h(ctx, in)
+			if err != nil {
+				return nil, g.fail(ctx, r, err)
+			}
+			return &both{c.String(), *out}, nil
+		})
+	}}
+}
+
 type kept struct {
 	Cookie string `header:"Set-Cookie" doc:"the session, for browsers, which keep it from scripts; an empty one takes it away"`
 }

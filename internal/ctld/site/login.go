@@ -16,6 +16,7 @@ type Login struct {
 	GroupsClaim string   `yaml:"groupsClaim"` // that lists the user's groups there
 	Groups      []string `yaml:"groups"`      // of which a user has to be in one; empty: everybody there
 	Scopes      []string `yaml:"scopes"`      // that are asked for, openid among them; empty: those that the claims need
+	Pages       []string `yaml:"pages"`       // addresses of the web page that are redirect URIs of the client there; none: the page logs in by tokens alone
 	TokenLife   Seconds  `yaml:"tokenLife"`   // after which the commands ask there again
 }
 
@@ -54,6 +55,11 @@ func (l *Login) check(bad func(path, format string, a ...any)) {
 	}
 	if len(l.Scopes) > 0 && !slices.Contains(l.Scopes, "openid") {
 		bad("login.scopes", "openid is missing: without it the provider says nothing of who logs in")
+	}
+	for _, page := range l.Pages {
+		if p, err := url.Parse(page); err != nil || p.Scheme != "https" || p.Host == "" || p.User != nil || p.Path != "/web/" || p.RawQuery != "" || p.Fragment != "" {
+			bad("login.pages", "%q: want https://HOST[:PORT]/web/, as browsers open the page and as the provider has it", page)
+		}
 	}
 	if l.TokenLife < minLoginLife || l.TokenLife > maxLoginLife {
 		bad("login.tokenLife", "%v: must be 5 minutes to 24 hours", time.Duration(l.TokenLife)*time.Second)

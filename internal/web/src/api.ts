@@ -683,8 +683,22 @@ export type LogTaken = {
   refused?: string
 }
 
+export type LoginAddress = {
+  address: string
+}
+
+export type LoginPages = {
+  issuer: string
+  pages: Array<string> | null
+}
+
 export type LoginRequest = {
   idToken: string
+}
+
+export type LoginReturn = {
+  code: string
+  state: string
 }
 
 export type LoginSite = {

@@ -61,7 +61,7 @@ export function App() {
       <main id="main" tabIndex={0}>
         {(me || (known && shown.page)) && <Page path={place.path} />}
       </main>
-      {me === null && <Login />}
+      {me === null && <Login over={shown.page} />}
     </>
   )
 }

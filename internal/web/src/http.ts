@@ -48,7 +48,7 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 // change asks the controller to do something, once: what gets no answer is for the
 // user to decide.
-export function change<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown, headers?: HeadersInit): Promise<T> {
+export function change<T>(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown, headers?: HeadersInit): Promise<T> {
   return send<T>(method, path, body, { headers })
 }
 
@@ -78,7 +78,7 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
   }
   const said = (await answer.json().catch(() => ({}))) as Partial<api.Error>
   if (answer.status === 503 || answer.status === 502) {
-    contact.set('away')
+    if (!path.startsWith('/v1/login')) contact.set('away') // there it is the identity provider's answer that is missing
     throw new Away(said.message ?? 'The controller cannot answer now.')
   }
   contact.set('here')

@@ -1,10 +1,14 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import type * as api from './api'
 import { Trouble } from './dialog'
-import { open, why } from './session'
+import { change } from './http'
+import { base } from './route'
+import { atProvider, open, why } from './session'
 import { useValue } from './value'
 
-// Login asks for a token. It lies over what was shown, so that nothing typed is lost.
-export function Login() {
+// Login asks for a token, or leads to the site's identity provider. It lies over what
+// was shown (over), so that nothing typed is lost.
+export function Login(props: { over: boolean }) {
   const [token, setToken] = useState('')
   const [failed, fail] = useState<unknown>()
   const [busy, work] = useState(false)
@@ -31,7 +35,41 @@ export function Login() {
         <button class="main" disabled={busy}>
           Log in
         </button>
+        <Provider over={props.over} />
       </form>
     </div>
+  )
+}
+
+// Provider leads to the identity provider, where the page has a login there.
+function Provider(props: { over: boolean }) {
+  const [site, know] = useState<api.LoginPages>()
+  const [failed, fail] = useState<unknown>()
+  const [gone, go] = useState(false)
+  useEffect(() => void change<api.LoginPages>('GET', '/v1/login/page').then(know, () => undefined), []) // most sites have none
+  if (!site) return null
+  const pages = site.pages ?? []
+  if (!pages.includes(location.origin + base + '/')) {
+    return (
+      <p>
+        To log in at {site.issuer}, open this page as{' '}
+        {pages.map((p) => (
+          <a key={p} href={p} rel="noreferrer">
+            {p}
+          </a>
+        ))}
+      </p>
+    )
+  }
+  const lead = () => atProvider(props.over).then(() => (fail(undefined), go(props.over)), fail)
+  return (
+    <>
+      <p>Or, without a token:</p>
+      <button type="button" onClick={lead}>
+        Log in at {new URL(site.issuer).host}
+      </button>
+      {gone && <p role="status">Log in in the other tab; this one then goes on by itself.</p>}
+      <Trouble of={failed} />
+    </>
   )
 }
