@@ -48,8 +48,8 @@ var below = map[string][]string{
 	"oci/runtimes":        {},
 	"oci/overlay":         {"oci/userns"},
 	"oci/shim":            {"oci"},
-	"internal/job":        {"oci/ref", "internal/document"},
-	"internal/job/importer": {"internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
+	"internal/job":        {"internal/job/indexes", "oci/ref", "internal/document"}, "internal/job/indexes": {"internal/document"},
+	"internal/job/importer": {"internal/job/indexes", "internal/job", "oci/ref", "internal/document", "internal/job/importer/ccluster",
 		"internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/job/importer/tao"},
 	"internal/units":           {"internal/job"},
@@ -63,7 +63,7 @@ var below = map[string][]string{
 	"internal/control/picture": {"sched", "internal/control/need", "internal/job", "internal/state"},
 	"internal/control/ranks":   {"sched", "sched/words", "internal/job", "internal/node", "internal/state"},
 	"internal/control/retry":   {"sched", "internal/job", "internal/node", "internal/state"},
-	"internal/control": {"internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
+	"internal/control": {"internal/job/indexes", "internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
 		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
 	"internal/store":       {"internal/job", "internal/state", "internal/store/floor"},
@@ -95,7 +95,7 @@ var below = map[string][]string{
 		"internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/events": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/wire", "internal/job", "internal/state"},
-	"internal/ctld/jobs": {"internal/ctld/keep", "internal/ctld/curves", "accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
+	"internal/ctld/jobs": {"internal/job/indexes", "internal/ctld/keep", "internal/ctld/curves", "accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job", "internal/node",
 		"internal/state", "sched", "internal/ctld/places"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
@@ -172,7 +172,7 @@ var below = map[string][]string{
 	"internal/noded/rights":  {"oci/userns"},
 	"internal/noded/images": {"internal/reach", "internal/node", "internal/api", "internal/client", "internal/job", "internal/noded/config",
 		"internal/transfer", "oci/image", "oci/ref"},
-	"internal/state":                            {"sched", "accounting", "internal/job", "internal/node"},
+	"internal/state":                            {"internal/job/indexes", "sched", "accounting", "internal/job", "internal/node"},
 	"internal/document":                         {},
 	"internal/settings":                         {"internal/document"},
 	"internal/slurmsite":                        {"internal/job"},
@@ -180,11 +180,11 @@ var below = map[string][]string{
 	"internal/job/importer/foreign":             {"internal/document", "internal/job"},
 	"internal/job/importer/foreign/foreigntest": {},
 	"internal/job/importer/hostiletest":         {"internal/job", "internal/job/importer", "internal/job/importer/slurm"},
-	"internal/job/importer/ccluster":            {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
+	"internal/job/importer/ccluster":            {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
-	"internal/job/importer/kubernetes":          {"internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/kubernetes":          {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job"},
 	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
-	"internal/job/importer/slurm":               {"internal/job/importer/foreign", "internal/document", "internal/job", "internal/units", "oci/ref"},
+	"internal/job/importer/slurm":               {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "internal/units", "oci/ref"},
 	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"sched/fixed":                               {},
 	"sched/nodes":                               {"sched/spec", "sched/words"},
@@ -214,7 +214,7 @@ var below = map[string][]string{
 	"internal/cli/queue":      slices.Concat(command, []string{"internal/cli/cancel", "internal/cli/follow", "internal/cli/named", "internal/cli/secret", "internal/cli/watch"}),
 	"internal/cli/bring":      {"internal/api", "internal/cli/human", "internal/tree"},
 	"internal/cli/submit":     slices.Concat(command, []string{"internal/cli/attach", "internal/cli/bring", "internal/cli/follow", "internal/cli/secret", "internal/job/importer", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/document", "oci/ref"}),
-	"internal/cli/slurm":      slices.Concat(command, []string{"internal/cli/follow", "internal/cli/allocation", "internal/job/importer/slurm", "internal/document"}),
+	"internal/cli/slurm":      slices.Concat(command, []string{"internal/cli/follow", "internal/cli/allocation", "internal/job/importer/slurm", "internal/document", "internal/job/indexes"}),
 	"internal/cli/allocation": slices.Concat(command, []string{"internal/cli/exec", "internal/cli/watch", "internal/job/importer/slurm", "internal/launch", "internal/launch/srun"}),
 	"oci/userns":              {},
 	"internal/noded/inside":   {"oci/atomicfile"}, "internal/launch": {"internal/job"}, "internal/launch/rank": {"internal/launch", "internal/job"}, "internal/launch/srun": {"internal/launch", "internal/job"}, "internal/launch/scontrol": {"internal/launch", "internal/job"}, "internal/launch/sbcast": {"internal/launch", "internal/launch/srun", "internal/job"}, "internal/launch/program": {"internal/launch", "internal/launch/sbcast", "internal/launch/rank", "internal/launch/srun", "internal/launch/scontrol", "internal/launch/tool"}, "internal/launch/tool": {"internal/api"}, "internal/noded/launches": {"internal/launch"},
@@ -244,7 +244,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

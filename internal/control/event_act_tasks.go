@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/control/array"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/state"
 )
 
@@ -14,7 +15,7 @@ import (
 type ActTasks struct {
 	Act     // its Numbers are not looked at
 	Parent  job.Number
-	Indexes job.Indexes
+	Indexes indexes.Set
 }
 
 func (e ActTasks) apply(s *step) (Outcome, *state.Refusal) {

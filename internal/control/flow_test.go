@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/control/depend"
 	"gbatch/internal/control/idle"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -155,7 +156,7 @@ func (w *world) past(n job.Number) *state.Job {
 	return j
 }
 
-func taskName(p *state.Job, set job.Indexes) string {
+func taskName(p *state.Job, set indexes.Set) string {
 	id := p.TaskUUID(set[0].First)
 	return string(id[:])
 }

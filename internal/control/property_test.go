@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -68,7 +69,7 @@ func (w *world) randomStep(rt *rapid.T) {
 		a := rapid.SampledFrom([]Action{Cancel, Cancel, Hold, Release, Pause, Resume}).Draw(rt, "action")
 		first := rapid.IntRange(0, 4).Draw(rt, "first")
 		w.apply(ActTasks{Act: Act{Action: a, By: "ann"}, Parent: job.Number(rapid.IntRange(1, 20).Draw(rt, "job")),
-			Indexes: job.Indexes{{First: first, Last: first + rapid.IntRange(0, 2).Draw(rt, "more")}}})
+			Indexes: indexes.Set{{First: first, Last: first + rapid.IntRange(0, 2).Draw(rt, "more")}}})
 	case "wait":
 		w.now += sched.Time(rapid.IntRange(1, 400).Draw(rt, "seconds")) * sched.Second
 		w.apply(Tick{})

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/state"
 )
 
@@ -97,7 +98,7 @@ func TestTasksAreASet(t *testing.T) {
 }
 
 func checkTaskSets(rt *rapid.T, got *state.Tasks, want map[int]state.TaskState) {
-	var sets job.Indexes
+	var sets indexes.Set
 	for _, s := range []state.TaskState{state.TaskPending, state.TaskLive, state.TaskSucceeded, state.TaskFailed, state.TaskCancelled, state.TaskMissed} {
 		set := got.In(s)
 		if set.Len() != got.Counts[s] {

@@ -5,37 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// FuzzIndexes: what is taken is a bounded set in its canonical form, which reads
-// back to itself.
-func FuzzIndexes(f *testing.F) {
-	for _, s := range []string{"0-9,20-40:5", "1-5:9223372036854775807", "9-10:9223372036854775807", "0-99%8", "-5--1", "1,1", "0-9999999", "", "+1", "1-5:0"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		set, most, err := ParseArray(s)
-		if err != nil {
-			return
-		}
-		last := -1
-		for _, r := range set {
-			if r.First <= last || r.Last < r.First || r.Last > maxIndex {
-				t.Fatalf("%q is %v", s, set)
-			}
-			last = r.Last + 1 // neighbours are joined
-		}
-		if n := set.Len(); n < 1 || n > MaxTasks || most < 0 {
-			t.Fatalf("%q has %d tasks, %d at once", s, n, most)
-		}
-		again, err := ParseIndexes(set.String())
-		if diff := cmp.Diff(set, again); err != nil || diff != "" {
-			t.Errorf("%q: %v\n%s", s, err, diff)
-		}
-	})
-}
 
 // FuzzDependencies: what is taken names jobs, of a bounded number.
 func FuzzDependencies(f *testing.F) {

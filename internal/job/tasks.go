@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/indexes"
 )
 
 // Tasks makes a job an array: the same request once for each index.
@@ -28,7 +29,7 @@ type ArrayTask struct {
 	First  int    `json:"first"` // lowest and highest index of all
 	Last   int    `json:"last"`
 	Count  int    `json:"count"`
-	Step   int    `json:"step,omitempty"` // see Indexes.Step
+	Step   int    `json:"step,omitempty"` // see indexes.Set.Step
 }
 
 // Tasks are those of the job; nil: it is no array.
@@ -39,7 +40,7 @@ func (t *Tasks) Len() int {
 	if t == nil {
 		return 1
 	}
-	set, err := ParseIndexes(t.Indexes)
+	set, err := indexes.Parse(t.Indexes)
 	if err != nil {
 		return 1
 	}
@@ -47,7 +48,7 @@ func (t *Tasks) Len() int {
 }
 
 // MaxTasks bounds the tasks of one job.
-const MaxTasks = 100_000
+const MaxTasks = indexes.Max
 
 var tasksFields = []field[Tasks]{
 	{"indexes", func(d *decoder, n *node, t *Tasks) { d.indexes(n, &t.Indexes) }, true},
@@ -66,9 +67,9 @@ func readTasks(d *decoder, n *node, g *Gbatch) {
 	case document.NumberKind:
 		var count int
 		d.integer(n, &count, 1, MaxTasks)
-		t.Indexes = FirstIndexes(count)
+		t.Indexes = indexes.First(count)
 	case document.StringKind:
-		set, most, err := ParseArray(n.Text)
+		set, most, err := indexes.ParseArray(n.Text)
 		if err != nil {
 			d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), arrayHint)
 			return
@@ -79,7 +80,7 @@ func readTasks(d *decoder, n *node, g *Gbatch) {
 			return
 		}
 	}
-	all, err := ParseIndexes(t.Indexes)
+	all, err := indexes.Parse(t.Indexes)
 	if err != nil {
 		return // told already
 	}
@@ -89,11 +90,11 @@ func readTasks(d *decoder, n *node, g *Gbatch) {
 
 const arrayHint = `write "0-99", "1,5,7-20:2" or, for at most 8 at once, "0-99%8"`
 
-func (d *decoder) checkTasks(n *node, t *Tasks, all Indexes) {
+func (d *decoder) checkTasks(n *node, t *Tasks, all indexes.Set) {
 	if t.FailFast && t.MaxFailed != nil {
 		d.ProblemAt(n, "failFast", "is the same as a maxFailed of 0, which is given too", "keep one of them")
 	}
-	enough, err := ParseIndexes(t.EnoughIndexes)
+	enough, err := indexes.Parse(t.EnoughIndexes)
 	if err != nil || t.EnoughIndexes == "" {
 		enough = all
 	}
@@ -111,7 +112,7 @@ func (d *decoder) indexes(n *node, to *string) {
 		d.WrongKind(n, `a string such as "0-99"`)
 		return
 	}
-	set, err := ParseIndexes(n.Text)
+	set, err := indexes.Parse(n.Text)
 	if err != nil {
 		d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), arrayHint)
 		return

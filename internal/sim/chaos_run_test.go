@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/control/amend"
 	"gbatch/internal/control/ask"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -207,7 +208,7 @@ func (x *chaos) act() {
 	n := job.Number(1 + x.rng.IntN(max(2*x.tally.Submitted, 1))) // tasks have numbers, too
 	how := []control.Action{control.Cancel, control.Hold, control.Release, control.Release, control.Halt, control.Halt, control.Requeue, control.Update}[x.rng.IntN(8)]
 	if first := x.rng.IntN(8); x.oneIn(3) {
-		apply(x, control.ActTasks{Act: control.Act{Action: how, By: "ann"}, Parent: n, Indexes: job.Indexes{{First: first, Last: first + x.rng.IntN(3)}}})
+		apply(x, control.ActTasks{Act: control.Act{Action: how, By: "ann"}, Parent: n, Indexes: indexes.Set{{First: first, Last: first + x.rng.IntN(3)}}})
 		return
 	}
 	apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true, Change: amend.Change{Priority: new(x.rng.IntN(100))}})

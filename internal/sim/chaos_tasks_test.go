@@ -5,13 +5,14 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/state"
 )
 
 // tasks makes a random job's array: short ones that end, and long ones whose
 // window is never all of it.
 func (x *chaos) tasks() *job.Tasks {
-	t := &job.Tasks{Indexes: job.FirstIndexes(1 + x.rng.IntN(12))}
+	t := &job.Tasks{Indexes: indexes.First(1 + x.rng.IntN(12))}
 	if x.oneIn(5) {
 		t.Indexes = fmt.Sprintf("1-3,10-%d", 400+x.rng.IntN(400))
 	}

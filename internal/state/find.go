@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // Find resolves what people type: a number, a UUID, or the beginning of a UUID
@@ -46,7 +47,7 @@ func NoSuchJob(text string) *Refusal {
 }
 
 // ParseTask reads what people write for tasks of an array: 123_7, or 123_[3-9,12].
-func ParseTask(text string) (job.Number, job.Indexes, bool) {
+func ParseTask(text string) (job.Number, indexes.Set, bool) {
 	number, list, ok := strings.Cut(text, "_")
 	n, isNumber := job.ParseNumber(number)
 	if !ok || !isNumber {
@@ -60,7 +61,7 @@ func ParseTask(text string) (job.Number, job.Indexes, bool) {
 	} else if strings.Trim(list, "0123456789") != "" {
 		return 0, nil, false
 	}
-	set, err := job.ParseIndexes(inner)
+	set, err := indexes.Parse(inner)
 	return n, set, err == nil
 }
 

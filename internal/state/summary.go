@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/sched"
 )
 
@@ -56,7 +57,7 @@ func (p *Job) TaskUUID(index int) UUID { return p.UUID.Derive(strconv.Itoa(index
 // Summary is what an array's children say of it.
 type Summary struct {
 	Active  int         // tasks that hold an allocation
-	Waiting job.Indexes // tasks that wait, whether they are jobs yet or not
+	Waiting indexes.Set // tasks that wait, whether they are jobs yet or not
 	First   *Job        // a task that waits in the queue, nil if none does
 }
 

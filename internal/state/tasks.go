@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // TaskState is what became of a task of an array.
@@ -24,20 +25,20 @@ const (
 // Array is the tasks that a job has, by what was asked. Immutable.
 type Array struct {
 	job.Tasks
-	All    job.Indexes
-	Enough job.Indexes // that count for EnoughCount
+	All    indexes.Set
+	Enough indexes.Set // that count for EnoughCount
 	starts []int       // position of the first index of each range of All
 }
 
 // NewArray reads the words of a document that was checked.
 func NewArray(t job.Tasks) (*Array, error) {
-	all, err := job.ParseIndexes(t.Indexes)
+	all, err := indexes.Parse(t.Indexes)
 	if err != nil {
 		return nil, fmt.Errorf("tasks: indexes: %w", err)
 	}
 	a := &Array{Tasks: t, All: all, Enough: all}
 	if t.EnoughIndexes != "" {
-		if a.Enough, err = job.ParseIndexes(t.EnoughIndexes); err != nil {
+		if a.Enough, err = indexes.Parse(t.EnoughIndexes); err != nil {
 			return nil, fmt.Errorf("tasks: enoughIndexes: %w", err)
 		}
 	}
@@ -57,7 +58,7 @@ func (a *Array) Index(position int) int {
 
 // Position is the inverse of index.
 func (a *Array) Position(index int) (int, bool) {
-	k, ok := slices.BinarySearchFunc(a.All, index, func(r job.IndexRange, i int) int {
+	k, ok := slices.BinarySearchFunc(a.All, index, func(r indexes.Range, i int) int {
 		switch {
 		case r.Last < i:
 			return -1
@@ -207,8 +208,8 @@ func (t *Tasks) share() {
 }
 
 // In is the tasks that are in one of these states.
-func (t *Tasks) In(states ...TaskState) job.Indexes {
-	var out job.Indexes
+func (t *Tasks) In(states ...TaskState) indexes.Set {
+	var out indexes.Set
 	p := 0
 	for _, r := range t.All {
 		for i := r.First; i <= r.Last; {
@@ -217,7 +218,7 @@ func (t *Tasks) In(states ...TaskState) job.Indexes {
 				if k := len(out) - 1; k >= 0 && out[k].Last == i-1 {
 					out[k].Last = i + n - 1
 				} else {
-					out = append(out, job.IndexRange{First: i, Last: i + n - 1})
+					out = append(out, indexes.Range{First: i, Last: i + n - 1})
 				}
 			}
 			i, p = i+n, p+n
@@ -227,7 +228,7 @@ func (t *Tasks) In(states ...TaskState) job.Indexes {
 }
 
 // Cancelled is the tasks that were cancelled, those that could never start too.
-func (t *Tasks) Cancelled() job.Indexes { return t.In(TaskCancelled, TaskMissed) }
+func (t *Tasks) Cancelled() indexes.Set { return t.In(TaskCancelled, TaskMissed) }
 
 // NumCancelled is how many they are.
 func (t *Tasks) NumCancelled() int { return t.Counts[TaskCancelled] + t.Counts[TaskMissed] }

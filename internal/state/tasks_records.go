@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // asHistory is the tasks as history has them.
@@ -34,7 +35,7 @@ func (t *Tasks) fromHistory() (*Tasks, error) {
 		if text == "" {
 			continue
 		}
-		set, err := job.ParseIndexes(text)
+		set, err := indexes.Parse(text)
 		if err != nil || !set.Within(a.All) {
 			return nil, fmt.Errorf("its tasks %q are not among %q", text, h.Asked.Indexes)
 		}
@@ -46,7 +47,7 @@ func (t *Tasks) fromHistory() (*Tasks, error) {
 }
 
 // setAll is set for tasks by index.
-func (t *Tasks) setAll(indexes job.Indexes, s TaskState) {
+func (t *Tasks) setAll(indexes indexes.Set, s TaskState) {
 	for _, r := range indexes {
 		for i := r.First; i <= r.Last; i++ {
 			p, _ := t.Position(i)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gbatch/internal/api"
-	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // nodeState is a node's state in Slurm's words. A * is behind that of a node that
@@ -91,7 +91,7 @@ func gresUsed(n *api.Node) string {
 	var out []string
 	names, gpus := models(n)
 	for _, name := range names {
-		used := job.Indexes(nil)
+		used := indexes.Set(nil)
 		for _, g := range gpus[name] {
 			if g.FreeMilli < 1000 {
 				used = used.With(g.Index)

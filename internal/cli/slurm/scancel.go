@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // cancelling is how scancel was asked to do it.
@@ -144,7 +145,7 @@ func isID(text string) bool {
 	if isArray {
 		list, bracket := strings.CutPrefix(tasks, "[")
 		list, closed := strings.CutSuffix(list, "]")
-		_, err := job.ParseIndexes(list)
+		_, err := indexes.Parse(list)
 		if err != nil || bracket != closed || !bracket && strings.ContainsAny(list, ",-:") {
 			return false
 		}

@@ -9,7 +9,7 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
-	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // part is one Key=value of scontrol; where when says no, it is left out.
@@ -124,7 +124,7 @@ func allocationText(r *row) string {
 			gpus = fmt.Sprintf("gpu:%d", len(k.GPUs))
 		}
 		if cores == "" {
-			cores = job.Indexes{{First: 0, Last: max(k.CPUs, 1) - 1}}.String()
+			cores = indexes.Set{{First: 0, Last: max(k.CPUs, 1) - 1}}.String()
 		}
 		fmt.Fprintf(&b, "     Nodes=%s CPU_IDs=%s Mem=%d GRES=%s\n", human.Clean(k.Node), cores, k.MemBytes>>20, gpus)
 	}

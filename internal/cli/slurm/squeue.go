@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 )
 
 // What squeue prints where it is not told what.
@@ -116,9 +117,9 @@ func squeue(ctx context.Context, a *cli.App, args []string) error {
 func eachTask(list []api.Job) []api.Job {
 	var out []api.Job
 	for _, j := range list {
-		set, err := job.Indexes(nil), error(nil)
+		set, err := indexes.Set(nil), error(nil)
 		if j.Tasks != nil && j.Tasks.NumWaiting > 0 {
-			set, err = job.ParseIndexes(j.Tasks.Waiting)
+			set, err = indexes.Parse(j.Tasks.Waiting)
 		}
 		if err != nil || set == nil {
 			out = append(out, j)

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
+	"gbatch/internal/job/indexes"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -147,7 +148,7 @@ type target struct {
 	number job.Number
 	result int
 	admin  bool        // the caller is not its owner
-	tasks  job.Indexes // of an array; empty: all of the job
+	tasks  indexes.Set // of an array; empty: all of the job
 }
 
 // targets resolves what an action names. Jobs that the caller may not touch
@@ -223,7 +224,7 @@ func (s *Actions) absent(id access.Identity, action, text string, refusal *state
 
 // taskTarget resolves tasks that an action names, as 123_7 and 123_[3-9]; nil
 // with the answer if there is nothing to do.
-func (s *Actions) taskTarget(id access.Identity, text string, n job.Number, set job.Indexes) (*target, api.ActionResult) {
+func (s *Actions) taskTarget(id access.Identity, text string, n job.Number, set indexes.Set) (*target, api.ActionResult) {
 	p := s.Loop.View().Job(n)
 	if p == nil {
 		var err error

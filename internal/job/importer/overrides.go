@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/slurm"
+	"gbatch/internal/job/indexes"
 	"gbatch/oci/ref"
 )
 
@@ -311,7 +312,7 @@ func (a *applied) when(o Overrides) {
 		}
 	}
 	if o.Array != "" {
-		set, most, err := job.ParseArray(o.Array)
+		set, most, err := indexes.ParseArray(o.Array)
 		if a.check("--array", o.Array, err) {
 			g.Tasks = &job.Tasks{Indexes: set.String(), Parallelism: most}
 		}

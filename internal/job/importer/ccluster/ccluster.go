@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/indexes"
 	"gbatch/oci/ref"
 )
 
@@ -224,7 +225,7 @@ func (c *batch) combine(d *decoder, n *node) {
 		d.Problem(c.parallelismNode, fmt.Sprintf("must be at most completions, %d, is %d", c.completions, c.parallelism), "")
 	}
 	// A job of one task has an index too: it is told 0 of 1.
-	t := &job.Tasks{Indexes: job.FirstIndexes(c.completions)}
+	t := &job.Tasks{Indexes: indexes.First(c.completions)}
 	if c.parallelism < c.completions {
 		t.Parallelism = c.parallelism
 	}

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/indexes"
 )
 
 type (
@@ -323,7 +324,7 @@ func (k *manifest) tasks(d *decoder, n *node) {
 	if !k.indexed && k.completions != nil {
 		d.Note(n.Child("completions"), "are tasks with an index each, as with completionMode Indexed")
 	}
-	t := &job.Tasks{Indexes: job.FirstIndexes(completions), EnoughIndexes: k.enoughIndexes, EnoughCount: k.enoughCount, MaxFailed: k.maxFailed}
+	t := &job.Tasks{Indexes: indexes.First(completions), EnoughIndexes: k.enoughIndexes, EnoughCount: k.enoughCount, MaxFailed: k.maxFailed}
 	if parallelism < completions {
 		t.Parallelism = parallelism
 	}

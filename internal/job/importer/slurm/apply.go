@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/indexes"
 )
 
 // What single options do.
@@ -167,7 +168,7 @@ func (s *script) before() {
 }
 
 func (s *script) array(v string) error {
-	set, most, err := job.ParseArray(v)
+	set, most, err := indexes.ParseArray(v)
 	if err == nil {
 		s.spec.Gbatch.Tasks = &job.Tasks{Indexes: set.String(), Parallelism: most}
 	}

@@ -1,4 +1,6 @@
-package job
+// Package indexes is sets of task indexes: how a user writes them, and what may
+// be asked of them. It knows nothing of jobs and their tasks.
+package indexes
 
 import (
 	"cmp"
@@ -11,17 +13,17 @@ import (
 	"gbatch/internal/document"
 )
 
-// Indexes is a set of task indexes, kept as ranges: ascending, with at least
-// one index missing between two of them. The zero value is the empty set.
-// Values are immutable.
-type Indexes []IndexRange
+// Set is a set of task indexes, kept as ranges: ascending, with at least one
+// index missing between two of them. The zero value is the empty set. Values are
+// immutable.
+type Set []Range
 
-// IndexRange is the indexes First to Last, both included.
-type IndexRange struct{ First, Last int }
+// Range is the indexes First to Last, both included.
+type Range struct{ First, Last int }
 
 // Step is the distance between two indexes, where it is the same between all
 // of them; else 1.
-func (s Indexes) Step() int {
+func (s Set) Step() int {
 	step := 1
 	for i := range s {
 		switch {
@@ -36,19 +38,22 @@ func (s Indexes) Step() int {
 	return step
 }
 
+// Max bounds the indexes that are read as one set.
+const Max = 100_000
+
 // maxIndex is the highest index that a task may have.
 const maxIndex = 10_000_000
 
-// FirstIndexes is the text of 0 to count-1.
-func FirstIndexes(count int) string {
-	return Indexes{{0, count - 1}}.String()
+// First is the text of 0 to count-1.
+func First(count int) string {
+	return Set{{0, count - 1}}.String()
 }
 
 // ParseArray reads Slurm's form: a set of indexes, and behind a % how many may
 // be active at once (0: no bound).
-func ParseArray(text string) (set Indexes, most int, err error) {
+func ParseArray(text string) (set Set, most int, err error) {
 	list, bound, bounded := strings.Cut(text, "%")
-	if set, err = ParseIndexes(list); err != nil {
+	if set, err = Parse(list); err != nil {
 		return nil, 0, err
 	}
 	if bounded {
@@ -59,25 +64,25 @@ func ParseArray(text string) (set Indexes, most int, err error) {
 	return set, most, nil
 }
 
-// ParseIndexes reads a list such as "0-9,20-40:5": numbers and ranges, a range
-// with an optional step. At most MaxTasks indexes. Empty text is no set.
-func ParseIndexes(text string) (Indexes, error) {
-	var rs Indexes
+// Parse reads a list such as "0-9,20-40:5": numbers and ranges, a range with an
+// optional step. At most Max indexes. Empty text is no set.
+func Parse(text string) (Set, error) {
+	var rs Set
 	total := 0
 	for part := range strings.SplitSeq(text, ",") {
 		first, last, step, err := parseRange(part)
 		if err != nil {
 			return nil, err
 		}
-		if total += (last-first)/step + 1; total > MaxTasks {
-			return nil, fmt.Errorf("has more than %d tasks", MaxTasks)
+		if total += (last-first)/step + 1; total > Max {
+			return nil, fmt.Errorf("has more than %d tasks", Max)
 		}
 		if step == 1 {
-			rs = append(rs, IndexRange{first, last})
+			rs = append(rs, Range{first, last})
 			continue
 		}
 		for i := first; i <= last; i += step {
-			rs = append(rs, IndexRange{i, i})
+			rs = append(rs, Range{i, i})
 		}
 	}
 	return rs.merge()
@@ -121,9 +126,9 @@ func parseIndex(s string) (int, error) {
 
 // merge sorts ranges and joins neighbours; an index that is there twice is an
 // error.
-func (s Indexes) merge() (Indexes, error) {
-	slices.SortFunc(s, func(a, b IndexRange) int { return cmp.Compare(a.First, b.First) })
-	var out Indexes
+func (s Set) merge() (Set, error) {
+	slices.SortFunc(s, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
+	var out Set
 	for _, r := range s {
 		if k := len(out) - 1; k >= 0 && r.First <= out[k].Last {
 			return nil, fmt.Errorf("has index %d twice", r.First)
@@ -136,8 +141,8 @@ func (s Indexes) merge() (Indexes, error) {
 	return out, nil
 }
 
-// String is the set as ParseIndexes reads it, without steps.
-func (s Indexes) String() string {
+// String is the set as Parse reads it, without steps.
+func (s Set) String() string {
 	var b []byte
 	for i, r := range s {
 		if i > 0 {
@@ -153,7 +158,7 @@ func (s Indexes) String() string {
 }
 
 // Len is the number of indexes.
-func (s Indexes) Len() int {
+func (s Set) Len() int {
 	n := 0
 	for _, r := range s {
 		n += r.Last - r.First + 1
@@ -162,8 +167,8 @@ func (s Indexes) Len() int {
 }
 
 // find is the position of the range that has i or would come next.
-func (s Indexes) find(i int) (int, bool) {
-	return slices.BinarySearchFunc(s, i, func(r IndexRange, i int) int {
+func (s Set) find(i int) (int, bool) {
+	return slices.BinarySearchFunc(s, i, func(r Range, i int) int {
 		switch {
 		case r.Last < i:
 			return -1
@@ -175,10 +180,10 @@ func (s Indexes) find(i int) (int, bool) {
 }
 
 // Has says whether i is in the set.
-func (s Indexes) Has(i int) bool { _, ok := s.find(i); return ok }
+func (s Set) Has(i int) bool { _, ok := s.find(i); return ok }
 
 // First is the lowest index; ok is false for the empty set.
-func (s Indexes) First() (i int, ok bool) {
+func (s Set) First() (i int, ok bool) {
 	if len(s) == 0 {
 		return 0, false
 	}
@@ -186,7 +191,7 @@ func (s Indexes) First() (i int, ok bool) {
 }
 
 // Within says that all of s is in t.
-func (s Indexes) Within(t Indexes) bool {
+func (s Set) Within(t Set) bool {
 	for _, r := range s {
 		if k, ok := t.find(r.First); !ok || t[k].Last < r.Last {
 			return false
@@ -196,33 +201,33 @@ func (s Indexes) Within(t Indexes) bool {
 }
 
 // Minus is what is in s and not in t.
-func (s Indexes) Minus(t Indexes) Indexes {
-	var out Indexes
+func (s Set) Minus(t Set) Set {
+	var out Set
 	k := 0
 	for _, r := range s {
 		at := r.First
 		for ; k < len(t) && t[k].First <= r.Last; k++ {
 			if t[k].First > at {
-				out = append(out, IndexRange{at, t[k].First - 1})
+				out = append(out, Range{at, t[k].First - 1})
 			}
 			if at = max(at, t[k].Last+1); t[k].Last > r.Last {
 				break // it may reach into the next range of s
 			}
 		}
 		if at <= r.Last {
-			out = append(out, IndexRange{at, r.Last})
+			out = append(out, Range{at, r.Last})
 		}
 	}
 	return out
 }
 
 // With is the set with i.
-func (s Indexes) With(i int) Indexes {
+func (s Set) With(i int) Set {
 	k, ok := s.find(i)
 	if ok {
 		return s
 	}
-	out := slices.Insert(slices.Clone(s), k, IndexRange{i, i})
+	out := slices.Insert(slices.Clone(s), k, Range{i, i})
 	if k+1 < len(out) && out[k+1].First == i+1 {
 		out[k].Last = out[k+1].Last
 		out = slices.Delete(out, k+1, k+2)
@@ -235,7 +240,7 @@ func (s Indexes) With(i int) Indexes {
 }
 
 // Short is String, with an end to how long it is in a sentence.
-func (s Indexes) Short() string {
+func (s Set) Short() string {
 	const most = 20
 	if len(s) <= most {
 		return s.String()
