@@ -87,31 +87,33 @@ func (c *Client) open() error {
 		}
 		c.http = &http.Client{Transport: c.Transport, CheckRedirect: noRedirect}
 		if c.Transport == nil {
-			c.http.Transport = c.newTransport()
+			c.http.Transport = c.peer.newTransport(c.Certificate)
 		}
 	})
 	return c.err
 }
 
-func (c *Client) newTransport() http.RoundTripper {
+// newTransport makes the connections to the endpoint; certificate is as
+// [Client.Certificate].
+func (e endpoint) newTransport(certificate func() *tls.Certificate) http.RoundTripper {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		TLSClientConfig:     pki.ClientTLS(c.peer.pin, time.Now, c.Certificate),
+		TLSClientConfig:     pki.ClientTLS(e.pin, time.Now, certificate),
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     90 * time.Second,
 	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	t.DialContext = dialer.DialContext
-	if c.peer.socket != "" {
+	if e.socket != "" {
 		t.Proxy = nil
 		t.DisableCompression = true // it costs more than the copy
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", c.peer.socket)
+			return dialer.DialContext(ctx, "unix", e.socket)
 		}
 	}
-	if len(c.peer.hosts) > 0 {
-		return &several{one: t, hosts: c.peer.hosts}
+	if len(e.hosts) > 0 {
+		return &several{one: t, hosts: e.hosts}
 	}
 	return t
 }
@@ -140,19 +142,23 @@ func (c *Client) call(ctx context.Context, r request) error {
 			return fmt.Errorf("encode request for %s: %w", r.path, err)
 		}
 	}
-	return c.repeat(ctx, r.repeat, func() error {
+	try := func() error {
 		resp, err := c.send(ctx, r, body)
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		return c.read(resp.Body, r.out)
-	})
+		return c.peer.decode(resp.Body, r.out)
+	}
+	if !r.repeat {
+		return try()
+	}
+	return c.Retry.repeat(ctx, try)
 }
 
-// read decodes an answer. A connection that breaks in the middle of it counts
+// decode reads the answer of the endpoint. A connection that breaks in the middle of it counts
 // as unreachable; bytes that are no JSON do not.
-func (c *Client) read(body io.Reader, out any) error {
+func (e endpoint) decode(body io.Reader, out any) error {
 	data, err := io.ReadAll(body)
 	if err != nil || out == nil {
 		return err
@@ -160,7 +166,7 @@ func (c *Client) read(body io.Reader, out any) error {
 	// Long lists are what gqueue spends its time on, and this reader takes half
 	// the time of encoding/json for them.
 	if err := jsonexp.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("decode the answer of the controller at %s: %w", c.peer, err)
+		return fmt.Errorf("decode the answer of the controller at %s: %w", e, err)
 	}
 	return nil
 }
@@ -182,7 +188,8 @@ func (c *Client) send(ctx context.Context, r request, body []byte) (*http.Respon
 	if len(r.query) > 0 {
 		req.URL.RawQuery = url.Values(r.query).Encode()
 	}
-	if err := c.setHeader(ctx, req, r, body); err != nil {
+	r.describe(req.Header)
+	if err := c.sayWho(ctx, req.Header, req.Method, req.URL.RequestURI(), body); err != nil {
 		cancel(nil)
 		return nil, err
 	}
@@ -210,18 +217,19 @@ func (c *Client) send(ctx context.Context, r request, body []byte) (*http.Respon
 	return resp, nil
 }
 
-func (c *Client) setHeader(ctx context.Context, req *http.Request, r request, body []byte) error {
-	req.Header.Set("Accept", "application/json")
+// describe sets the headers that say what is sent, and those that the request has
+// of its own.
+func (r request) describe(h http.Header) {
+	h.Set("Accept", "application/json")
 	if r.in != nil {
-		req.Header.Set("Content-Type", "application/json")
+		h.Set("Content-Type", "application/json")
 	}
 	if r.stream != nil || r.raw != nil {
-		req.Header.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Type", "application/octet-stream")
 	}
 	for k, v := range r.header {
-		req.Header.Set(k, v)
+		h.Set(k, v)
 	}
-	return c.sayWho(ctx, req.Header, req.Method, req.URL.RequestURI(), body)
 }
 
 // sayWho sets the headers by which the controller knows the caller.

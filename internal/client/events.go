@@ -64,7 +64,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, err
 		}
 		resp, err := c.send(heard, r, nil)
 		if err != nil {
-			yield(Event{}, c.silent(heard, err))
+			yield(Event{}, c.peer.silent(heard, err))
 			return
 		}
 		defer resp.Body.Close()
@@ -75,7 +75,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, err
 				err = ev.fill(raw)
 			}
 			if err != nil {
-				yield(Event{}, c.silent(heard, err))
+				yield(Event{}, c.peer.silent(heard, err))
 				return
 			}
 			if !yield(ev, nil) {
@@ -86,10 +86,10 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, err
 	}
 }
 
-// silent tells a connection that nothing came from from a caller who gave up.
-func (c *Client) silent(ctx context.Context, err error) error {
+// silent tells a connection from which nothing came apart from a caller who gave up.
+func (e endpoint) silent(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
-		return &Unreachable{Address: c.peer.String(), Err: cause}
+		return &Unreachable{Address: e.String(), Err: cause}
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func SubmitMany(ctx context.Context, c *Client, jobs []api.KeyedSubmission) ([]a
 	}
 	for before := len(left) + 1; 0 < len(left) && len(left) < before; {
 		before = len(left)
-		err := c.repeat(ctx, true, func() (err error) {
+		err := c.Retry.repeat(ctx, func() (err error) {
 			left, err = submitSome(ctx, c, many{jobs, results}, left)
 			return err
 		})
@@ -183,7 +183,7 @@ func (c *Client) Log(ctx context.Context, id string, o LogOptions) (*Log, error)
 	}
 	r := request{method: http.MethodGet, path: idPath(api.PathJobLog, id), query: q}
 	var log *Log
-	err := c.repeat(ctx, true, func() error {
+	err := c.Retry.repeat(ctx, func() error {
 		resp, err := c.send(ctx, r, nil)
 		if err != nil {
 			return err

@@ -63,19 +63,18 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// repeat runs try until it succeeds, fails for good, or c.Retry.For of pauses
-// have passed.
-func (c *Client) repeat(ctx context.Context, safe bool, try func() error) error {
-	sleep := c.Retry.Sleep
+// repeat runs try until it succeeds, fails for good, or For of pauses have passed.
+func (r Retry) repeat(ctx context.Context, try func() error) error {
+	sleep := r.Sleep
 	if sleep == nil {
 		sleep = Sleep
 	}
 	var pauses Backoff
 	var slept time.Duration
-	noticed := c.Retry.Notice == nil
+	noticed := r.Notice == nil
 	for {
 		err := try()
-		if err == nil || !safe || !IsUnavailable(err) {
+		if err == nil || !IsUnavailable(err) {
 			return err
 		}
 		if IsCode(err, api.CodeElsewhere) {
@@ -85,12 +84,12 @@ func (c *Client) repeat(ctx context.Context, safe bool, try func() error) error 
 		if a, ok := errors.AsType[*answer](err); ok {
 			pause = max(pause, a.after)
 		}
-		if slept+pause > c.Retry.For {
+		if slept+pause > r.For {
 			return err
 		}
 		if !noticed && (slept >= electionTime || !IsCode(err, api.CodeElsewhere)) {
 			noticed = true
-			c.Retry.Notice(err)
+			r.Notice(err)
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return err
