@@ -31,7 +31,7 @@ var below = map[string][]string{
 	"accounting": {},
 	"deploy":     {},
 	"cgroups":    {},
-	"sched":      {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
+	"sched":      {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/mix", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
 	"oci/ref":    {},
 	"oci/image":  {"oci/atomicfile", "oci/boot", "oci/image/socket", "oci/image/unpack", "oci/ref", "oci/treesum"}, "oci/treesum": {},
 	"oci/image/socket":    {},
@@ -190,7 +190,7 @@ var below = map[string][]string{
 	"sched/nodes":                               {"sched/spec", "sched/words"},
 	"sched/predict":                             {"sched/fixed", "sched/spec"},
 	"sched/spec":                                {},
-	"sched/due":                                 {"sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
+	"sched/due":                                 {"sched/spec"}, "sched/mix": {"sched/nodes", "sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
 	"internal/cli/exit":    {"internal/client", "internal/api", "internal/job"},
 	"internal/cli/human":   {},
 	"internal/cli/table":   {"internal/cli/exit", "internal/cli/human"},
@@ -244,7 +244,7 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}
 
 var (
 	impure      = regexp.MustCompile(`^(os|net|net/http|sync|log|context|testing|unsafe)$|^(os|net/http|sync|log|runtime)/|^(math|crypto)/rand$`)

@@ -7,7 +7,7 @@
 // clock and no history; it starts and stops nothing itself.
 //
 // What it is told is in package spec, the nodes and what is held on them in
-// package nodes; here are the queue (class.go, jobkind.go, tally.go), the round
+// package nodes, what free GPUs are worth to the jobs to come in package mix; here are the queue (class.go, jobkind.go, tally.go), the round
 // that decides (round.go, decide.go), the ways to choose a place (placement.go
 // and a file for each) and the reasons. All that a round notes down is its own.
 //

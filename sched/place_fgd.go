@@ -1,41 +1,39 @@
 package sched
 
 import (
-	"math"
-	"slices"
-
+	"gbatch/sched/mix"
 	"gbatch/sched/nodes"
 )
 
+// The published choices are, among places of the same score, nodes that are in use
+// already, and no more is asked here: breaking ties better makes this another rule
+// than the published.
 var fgdPlacement = placement{
 	name:       PlaceFGD,
 	exhaustive: true,
 	cost: func(r *round, kind *jobKind, sp spot) cost {
-		return cost{-r.fgdScore(r.lost(kind, sp)), int64(boolInt(sp.node.Idle()))}
+		return cost{-r.loss.Score(r.lost(kind, sp)), int64(boolInt(sp.node.Idle()))}
 	},
 	share:  leastLost,
-	usable: func(shape *nodes.Shape, f nodes.Fit, _ *after, gpus []int32) int64 { return usableOnce(shape, f, gpus) },
+	usable: mix.Once,
 }
 
-// fgdScore is the published score of a loss: 100 times the logistic function of
-// the GPUs gained, as an integer. Losses that are close score the same. Among
-// those the published choices are nodes that are in use already, and no more is
-// asked here: breaking ties better makes this another rule than the published.
-func (r *round) fgdScore(lost int64) int64 {
-	var weight int64
-	for _, m := range r.mix() {
-		weight += m.weight
-	}
-	gained := -lost * 1000 / max(weight, 1) // millionths of a GPU
-	at, _ := slices.BinarySearch(fgdScores[:], gained+1)
-	return int64(at)
+// lost is what the mix of shapes loses by a rank of the kind at the spot.
+func (r *round) lost(kind *jobKind, sp spot) int64 {
+	u := kind.use(sp)
+	return r.loss.Lost(mix.Rank{Shape: kind.Shape, Node: sp.node, GPUs: sp.gpus, CPU: u.cpu, Mem: u.mem, Milli: u.milli})
 }
 
-// fgdScores[s-1] is the least gain, in millionths of a GPU, that scores s.
-var fgdScores = func() (out [99]int64) {
-	for i := range out {
-		s := float64(i+1) / 100
-		out[i] = int64(math.Ceil(1e6 * math.Log(s/(1-s))))
+// leastLost is the place on the GPU on which a share leaves most to the mix.
+func leastLost(r *round, kind *jobKind, n *nodes.Node, avail nodes.GPUSet) spot {
+	var best spot
+	var bestLost int64
+	for g := avail.Next(0); g >= 0; g = avail.Next(g + 1) {
+		sp := spot{node: n}
+		sp.gpus.Add(g)
+		if l := r.lost(kind, sp); best.node == nil || l < bestLost {
+			best, bestLost = sp, l
+		}
 	}
-	return out
-}()
+	return best
+}

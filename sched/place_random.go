@@ -5,13 +5,13 @@ import "gbatch/sched/nodes"
 var randomPlacement = placement{
 	name:       PlaceRandom,
 	exhaustive: true,
-	cost:       func(r *round, kind *jobKind, sp spot) cost { return cost{r.random(kind, sp.node)} },
+	cost:       func(r *round, kind *jobKind, sp spot) cost { return cost{drawn(r, kind, sp.node)} },
 	share:      fullestShare,
 }
 
-// random is a number that depends on the policy's seed, the round's time, the
+// drawn is a number that depends on the policy's seed, the round's time, the
 // request and the node only.
-func (r *round) random(kind *jobKind, n *nodes.Node) int64 {
+func drawn(r *round, kind *jobKind, n *nodes.Node) int64 {
 	h := r.policy.Seed ^ uint64(r.now)*0x9E3779B97F4A7C15 ^ uint64(len(r.plan.Starts))<<32
 	for _, s := range [...]string{kind.Shape.Key, n.Name} {
 		for i := range len(s) {

@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"gbatch/sched/mix"
 	"gbatch/sched/nodes"
 )
 
@@ -18,10 +19,9 @@ type placement struct {
 	cost func(*round, *jobKind, spot) cost
 	// share is the GPU, of those that are available, that a share of one goes to.
 	share func(*round, *jobKind, *nodes.Node, nodes.GPUSet) spot
-	// usable is how much of what is free on a node's GPUs (in thousandths, by
-	// position) a shape of the mix could use. A cost or a share that asks
-	// round.lost needs it.
-	usable func(shape *nodes.Shape, f nodes.Fit, free *after, gpus []int32) int64
+	// usable is what of a node's free GPUs a shape of the mix could use. A cost or a
+	// share that asks round.lost needs it.
+	usable mix.Usable
 }
 
 // placements are all there are.

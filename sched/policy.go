@@ -14,14 +14,7 @@ func (s *State) SetPolicy(p Policy) error {
 
 // policyChanged brings what depends on the policy up to date.
 func (s *State) policyChanged() {
-	if len(s.policy.Mix) > 0 || len(s.mix) > 0 {
-		for _, m := range s.mix {
-			if m.named {
-				s.index.Unref(m.Shape)
-			}
-		}
-		s.mix = nil
-	}
+	s.mix.Drop(s.index)
 	clear(s.tallies)
 	for key, account := range s.accounts { // each by itself: order does not matter
 		account.tallies = s.accountTallies(key)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gbatch/sched/licenses"
+	"gbatch/sched/mix"
 	"gbatch/sched/nodes"
 )
 
@@ -24,8 +25,7 @@ type round struct {
 	failed   map[string][]failure // by shape.bounds
 	promises map[JobID]promise    // in Conservative mode, of jobs not looked at yet
 	plan     Plan
-	mixed    bool  // State.mix is that of this round
-	after    after // scratch
+	loss     mix.Meter
 	stats    *Stats
 	reserved int // jobs with a reservation
 	queue    roundQueue
@@ -45,6 +45,7 @@ func newRound(in Input) *round {
 		calendar: calendar{policy: &s.policy, now: in.Now, lines: resized(s.spare.lines, len(s.index.Sorted)), ends: s.spare.ends,
 			licenses: licenses.Book{Total: s.policy.Licenses, Now: in.Now}},
 	}
+	r.loss = mix.Meter{Mix: &s.mix, Index: s.index, Policy: s.policy.Mix, Usable: r.placement.usable}
 	r.calendar.licenses.Holders = func(yield func([]License, Time)) {
 		for _, run := range s.running { // they are added up: order does not matter
 			yield(run.Shape.Licenses, r.calendar.expectedEnd(run.Run))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gbatch/sched/due"
+	"gbatch/sched/mix"
 	"gbatch/sched/nodes"
 )
 
@@ -32,10 +33,9 @@ type State struct {
 	classCount int
 	nextClass  uint64
 	nextKind   uint64
-	mix        []mixShape // of the last round
-	mixes      uint64     // ever made, to tell them apart
-	timed      bool       // some limit counts GPU-minutes
-	limitUse   int64      // see SetLimitUse
+	mix        mix.Mix
+	timed      bool  // some limit counts GPU-minutes
+	limitUse   int64 // see SetLimitUse
 	spare      buffers
 }
 

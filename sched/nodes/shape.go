@@ -22,7 +22,7 @@ type Shape struct {
 	fits      map[*Kind]Fit
 	Rest      *Shape           // of the rank with fewer GPUs, nil if there is none
 	Ways      []*Shape         // of several partitions: the same in each; else itself
-	Losses    map[LossKey]Loss // see round.lost
+	Losses    map[LossKey]Loss // see package mix
 }
 
 // Fit is whether nodes of a kind can ever hold a rank of a shape, when nothing
@@ -304,7 +304,7 @@ func (ix *Index) holds(shape *Shape) bool {
 	return false
 }
 
-// LossKey and lostValue remember what was worked out, for as long as neither
+// LossKey and Loss remember what was worked out, for as long as neither
 // the mix nor the load of the node changes.
 type LossKey struct {
 	Node *Node
