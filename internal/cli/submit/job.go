@@ -98,6 +98,9 @@ func (s *source) surroundings(ctx context.Context, a *cli.App, secrets map[strin
 // fromFile makes a job of a file. A script takes arguments, and options as
 // sbatch has them.
 func (s *source) fromFile(here importer.Options, name string, data []byte) (j ready, err error) {
+	if s.stdin() && s.overrides.Image != "" && len(bytes.TrimSpace(data)) == 0 {
+		return j, exit.Usagef("standard input is empty, so there is no job file: for the image's own command, write -- at the end")
+	}
 	script := isScript(data, here.Format)
 	if here.Args = s.overrides.Command; len(here.Args) > 0 && !script && !importer.TakesArguments(data, here.Format) {
 		return j, exit.Usagef("there is a job file, %s, and a command behind --: only a script or a task of dstack takes arguments there", s.file)

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli/clitest"
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -52,6 +53,8 @@ func TestSubmit(t *testing.T) {
 		"submit-dry-run":   {stdin: helloJob, submit: ok, o: Submit{flags: flags{DryRun: true}}},
 		"submit-convert":   {stdin: helloJob, o: Submit{flags: flags{Convert: true}}},
 		"submit-bad":       {stdin: badJob},
+		"submit-empty":     {},
+		"submit-no-end":    {o: Submit{Overrides: importer.Overrides{Image: "busybox:1"}}},
 		"submit-not-json":  {stdin: "hello there"},
 		"submit-bad-flag":  {stdin: helloJob, o: Submit{Format: "yaml"}},
 		"submit-no-file":   {o: Submit{Files: []string{"none.json"}}},
