@@ -49,9 +49,9 @@ type Submitted struct {
 	// Submit.Past, nil for those that there never were.
 	Past []string
 
-	Left []string // why partitions that it names do not take it, where another does
+	Left []string // why partitions that the job names do not take it, where another of them does
 
-	Budget *accounting.Budget // that binds the project most; nil: none
+	Budget *accounting.Budget // the budget that binds the project most; nil: none
 }
 
 func (e Submit) apply(s *step) (Submitted, *state.Refusal) {

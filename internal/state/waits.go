@@ -8,7 +8,7 @@ import (
 	"gbatch/sched"
 )
 
-// Arrays are those whose tasks those of the job wait for, one by one.
+// Arrays are the arrays for whose tasks the tasks of this job wait one by one.
 func (w *Waits) Arrays() []job.Number {
 	if w == nil {
 		return nil
@@ -18,12 +18,12 @@ func (w *Waits) Arrays() []job.Number {
 
 // Waits is what a job waits for before the scheduler may look at it.
 type Waits struct {
-	Needs []Need     `json:"needs,omitempty"` // that have not come true
+	Needs []Need     `json:"needs,omitempty"` // the conditions that have not come true
 	Any   bool       `json:"any,omitempty"`   // one is enough
 	Met   bool       `json:"met,omitempty"`   // enough of them have come true
 	Since sched.Time `json:"since,omitempty"` // with Met: it may start from then on
 
-	Tasks []job.Number `json:"tasks,omitempty"` // of an array: those whose tasks its own wait for one by one; none that is over
+	Tasks []job.Number `json:"tasks,omitempty"` // the arrays for whose tasks the tasks of this array wait one by one; none that is over
 }
 
 // Need is a condition on one job.

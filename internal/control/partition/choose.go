@@ -11,23 +11,23 @@ import (
 	"gbatch/sched/words"
 )
 
-// Asked is what partitions look at of a job.
+// Asked is what of a job decides in which partitions it may start.
 type Asked struct {
-	Names        []string // that it names; empty: any that will do
+	Names        []string // the partitions that the job names; empty: any will do
 	Project, QOS string
-	Operator     bool       // whom no partition is closed to
+	Operator     bool       // the user is an operator, to whom no partition is closed
 	Closed       []string   // partitions that are for other users
-	Limit        sched.Time // that it asks; 0: none
-	Usual        sched.Time // that it gets where a partition has no default of its own
+	Limit        sched.Time // the time limit that the job asks for; 0: none
+	Usual        sched.Time // the time limit of a job that asks for none, in a partition without a default of its own
 	Shape        *sched.Shape
-	Known        []string // that nodes say they are in; nil: no node has said anything yet, and empty: none says so
+	Known        []string // the partitions that nodes say they are in; nil: no node has said anything yet; empty: nodes have, and named none
 }
 
 // Chosen is the partitions that a job may start in, and its time limit.
 type Chosen struct {
 	Names []string
-	Limit sched.Time // 0: it names no partition
-	Left  []string   // why others that it names do not take it
+	Limit sched.Time // 0: the job names no partition
+	Left  []string   // why other partitions that the job names do not take it
 }
 
 // Choose says in which partitions a job may start. Of those that it names, ones that

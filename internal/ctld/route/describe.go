@@ -70,8 +70,8 @@ var tags = []*huma.Tag{
 	{Name: "usage", Description: "What ended, and what was used"},
 }
 
-// parameters says what those mean that say nothing themselves, and mean the same
-// wherever they are.
+// parameters describes, by name, the parameters that have no description of their own
+// and mean the same in every operation.
 var parameters = map[string]string{
 	"action":  "what to do: cancel, hold, release, pause, resume, requeue, halt, signal or update",
 	"cluster": "only of this cluster, by its number",
@@ -107,8 +107,8 @@ func callable(who access.Level) string {
 	return "For " + strings.ReplaceAll(string(who), ", ", " and ") + "."
 }
 
-// socketsKey is where the description has what becomes a WebSocket, as paths are
-// described. It is not among these: no generator makes a client of it.
+// socketsKey is the key under which the description has the operations that become a
+// WebSocket. They are not among its paths, as no generator makes a client of them.
 const socketsKey = "x-websockets"
 
 func addSocket(doc *huma.OpenAPI, op *huma.Operation) {
@@ -123,8 +123,8 @@ func addSocket(doc *huma.OpenAPI, op *huma.Operation) {
 	doc.Extensions[socketsKey] = sockets
 }
 
-// security is what a caller with this access gives. No access wants a choice of
-// nothing: an empty list says that none is needed.
+// security says by what a caller shows this right. The list is of alternatives: an
+// empty one says that nothing is needed.
 func security(who access.Level) []map[string][]string {
 	token, certificate := map[string][]string{byToken: {}}, map[string][]string{byCertificate: {}}
 	switch who {

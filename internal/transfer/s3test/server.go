@@ -117,15 +117,15 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Hook sets what sees each request before the server: true means that it has
-// answered. It forgets the requests until then. nil: nothing.
+// Hook sets a function that sees each request before the server does, and returns
+// true where it has answered it; nil: none. The requests until now are forgotten.
 func (s *Server) Hook(h func(http.ResponseWriter, *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook, s.requests = h, nil
 }
 
-// Requests are those since the last Hook whose method and path begin so.
+// Requests are the requests since the last Hook whose method and path begin with prefix.
 func (s *Server) Requests(prefix string) (list []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
