@@ -1,0 +1,148 @@
+package fleet
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gbatch/internal/client"
+)
+
+// patience is for what should take well under a second.
+const patience = 60 * time.Second
+
+// controller is gctld as a process, which may be killed and started again.
+type controller struct {
+	t      *testing.T
+	bin    string
+	dir    string
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when cmd has
+	cpu    time.Duration // of processes that have ended
+	memory int           // the most that one has had in memory, in KiB
+}
+
+// newController builds gctld, unless it is built, and starts it.
+func newController(t *testing.T, nodes int) *controller {
+	t.Helper()
+	c := &controller{t: t, bin: filepath.Join(os.Getenv("GBATCH_BIN"), "gctld"), dir: t.TempDir()}
+	if os.Getenv("GBATCH_BIN") == "" {
+		c.bin = filepath.Join(c.dir, "gctld")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", c.bin, "gbatch/cmd/gctld")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build gctld: %v\n%s", err, out)
+		}
+	}
+	config := fmt.Sprintf("dir: %s/ctld\nsocket: %s\nlisten: 127.0.0.1:%d\nreserveMiB: 64\nconnections: {perAddress: %d}\n", c.dir, c.socket(), freePort(t), 256+2*nodes)
+	if err := os.WriteFile(c.config(), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.kill() })
+	c.start()
+	return c
+}
+
+// freePort is one that no client on this machine is given for its end of a connection:
+// the controller must find it free when it is started again.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for port := 20000 + os.Getpid()%10000; port < 32000; port++ {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port from 20000 to 32000 is free")
+	return 0
+}
+
+func (c *controller) config() string { return filepath.Join(c.dir, "gctld.yaml") }
+func (c *controller) socket() string { return filepath.Join(c.dir, "s") }
+func (c *controller) log() string    { return filepath.Join(c.dir, "log") }
+
+// start starts it and waits until it answers.
+func (c *controller) start() {
+	c.t.Helper()
+	log, err := os.Create(c.log())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer log.Close()
+	c.cmd, c.ended = exec.Command(c.bin, "run", "--config", c.config()), make(chan struct{})
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	if err := c.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func(cmd *exec.Cmd, ended chan struct{}) { // ends with the process
+		_ = cmd.Wait()
+		close(ended)
+	}(c.cmd, c.ended)
+	local := &client.Client{Address: "unix://" + c.socket()}
+	defer local.Close()
+	eventually(c.t, "the controller answers", func() bool {
+		select {
+		case <-c.ended:
+			text, _ := os.ReadFile(c.log())
+			c.t.Fatalf("the controller has ended:\n%s", text)
+		default:
+		}
+		_, err := local.Status(c.t.Context())
+		return err == nil
+	})
+}
+
+// kill ends it at once, and adds up what it took.
+func (c *controller) kill() {
+	if c.cmd == nil || c.cmd.Process == nil {
+		return // it was never started
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if _, after, found := strings.Cut(string(status), "VmHWM:"); err == nil && found {
+		kib, _ := strconv.Atoi(strings.Fields(after)[0])
+		c.memory = max(c.memory, kib)
+	}
+	select {
+	case <-c.ended:
+		return
+	default:
+	}
+	_ = c.cmd.Process.Kill()
+	<-c.ended
+	c.cpu += c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
+var remote = regexp.MustCompile(`https://[^\s"]+#[^\s"]+`)
+
+// address is where nodes and users find it.
+func (c *controller) address() string {
+	c.t.Helper()
+	var found string
+	eventually(c.t, "the controller says where it listens", func() bool {
+		text, err := os.ReadFile(c.log())
+		found = remote.FindString(string(text))
+		return err == nil && found != ""
+	})
+	return found
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	waitWithin(t, patience, what, ok)
+}
+
+func waitWithin(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain until %s", limit, what)
+		}
+	}
+}
