@@ -33,17 +33,55 @@ func (l *lines) at(v *state.View, now time.Time, age time.Duration) *ordered {
 	return l.last
 }
 
-// ordered is the jobs of a view that are not over, in the order of lists. It never
-// changes.
+// ordered is the jobs of a view that are not over, in the order of lists. Apart from
+// what it keeps of what was found it never changes.
 type ordered struct {
 	view   *state.View
 	sums   map[job.Number]*state.Summary
 	live   []*state.Job
 	byUser map[string][]*state.Job
+
+	mu   sync.Mutex
+	kept map[filter]selection
+	size int // lines of all of them
+}
+
+// selection is the jobs that a filter selects, in order, and how many tasks are below
+// each array that stands for them. It never changes.
+type selection struct {
+	jobs  []*state.Job
+	below map[job.Number]int
+}
+
+// maxKept bounds the lines of the selections that are kept: 8 bytes each.
+const maxKept = 1 << 20
+
+// selected is find for many who ask for the same, as open pages do: one of them has
+// the jobs looked through. What depends on who asks, or may be large, is not kept.
+func (o *ordered) selected(f *filter, private func(*state.Owner) bool) ([]*state.Job, map[job.Number]int) {
+	key := *f
+	key.Offset, key.Limit, key.MaxAge, key.Factors, key.Steps = 0, 0, 0, false, false
+	if f.Text != "" || f.Name != "" || f.ended() {
+		return o.find(f, private)
+	}
+	o.mu.Lock()
+	s, ok := o.kept[key]
+	o.mu.Unlock()
+	if ok {
+		return s.jobs, s.below
+	}
+	s.jobs, s.below = o.find(f, private)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.kept[key]; !ok && o.size+len(s.jobs) <= maxKept && len(o.kept) < maxKept/1024 {
+		o.kept[key] = s
+		o.size += len(s.jobs)
+	}
+	return s.jobs, s.below
 }
 
 func order(v *state.View) *ordered {
-	o := &ordered{view: v, sums: v.Summaries(), byUser: map[string][]*state.Job{}}
+	o := &ordered{view: v, sums: v.Summaries(), byUser: map[string][]*state.Job{}, kept: map[filter]selection{}}
 	var waiting []*state.Job
 	for j := range v.All() {
 		switch listGroup(j.State) {

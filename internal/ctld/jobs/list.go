@@ -89,7 +89,7 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	}
 	id := access.Caller(ctx)
 	l := s.lines.at(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second)
-	found, below := l.find(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) })
+	found, below := l.selected(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) })
 	out := api.JobList{Jobs: []api.Job{}, Total: len(found)}
 	found = found[min(f.Offset, len(found)):]
 	if f.Limit > 0 && len(found) > f.Limit {
