@@ -158,13 +158,18 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
   return { ...shown, see, put, reload: reader.reload }
 }
 
-// bundled draws at most ten times a second, however many changes come.
+// bundled draws a change at once, and at most ten times a second however many come.
 function bundled(): (draw: () => void) => void {
   let timer = 0
+  let before = 0
   return (draw) => {
-    timer ||= window.setTimeout(() => {
-      timer = 0
-      draw()
-    }, 100)
+    timer ||= window.setTimeout(
+      () => {
+        timer = 0
+        before = Date.now()
+        draw()
+      },
+      Math.max(before + 100 - Date.now(), 0),
+    )
   }
 }
