@@ -18,6 +18,7 @@ type Launch struct {
 	Script    string `json:"script,omitempty"`    // text of the file at ScriptPath
 	Directory string `json:"directory,omitempty"` // that it was submitted from, on the submitter's machine
 	Host      string `json:"host,omitempty"`      // that machine
+	File      string `json:"file,omitempty"`      // that the script was read from, there; empty: none
 }
 
 var launchFields = []field[Launch]{
@@ -28,7 +29,11 @@ var launchFields = []field[Launch]{
 	{"script", func(d *decoder, n *node, l *Launch) { d.str(n, &l.Script, scriptText) }, false},
 	{"directory", func(d *decoder, n *node, l *Launch) { d.absolute(n, &l.Directory) }, false},
 	{"host", func(d *decoder, n *node, l *Launch) { d.str(n, &l.Host, plain(1, 253)) }, false},
+	{"file", func(d *decoder, n *node, l *Launch) { d.str(n, &l.File, plain(1, MaxLaunchFile)) }, false},
 }
+
+// MaxLaunchFile bounds the characters of a script's path.
+const MaxLaunchFile = 4096
 
 // maxLaunchTasks bounds the tasks of one step.
 const maxLaunchTasks = 1_000_000

@@ -42,3 +42,25 @@ func TestFilesAndTasks(t *testing.T) {
 		}
 	}
 }
+
+// TestCommand tells a batch script by its path and arguments, as Slurm does.
+func TestCommand(t *testing.T) {
+	script := func(file string, argv ...string) *job.Spec {
+		return &job.Spec{Request: job.Request{Docker: job.Docker{Command: job.Command{Argv: argv}}}, Gbatch: &job.Gbatch{Launch: &job.Launch{Script: "#!/bin/sh\n", File: file}}}
+	}
+	for name, tc := range map[string]struct {
+		spec *job.Spec
+		want string
+	}{
+		"script":          {script("/home/ann/run.sh"), "/home/ann/run.sh"},
+		"arguments":       {script("./run.sh", "a", "b c"), "./run.sh a b c"},
+		"entrypoint":      {script("/home/ann/run.sh", "/bin/sh", job.ScriptPath, "a"), "/home/ann/run.sh a"},
+		"standard input":  {script("", "a"), "(null)"},
+		"no batch script": {&job.Spec{Request: job.Request{Docker: job.Docker{Command: job.Command{Line: "python train.py\ndone"}}}}, "python train.py"},
+		"unseen":          {nil, "(null)"},
+	} {
+		if got := rowCommand(&table.View{}, &row{spec: tc.spec}); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

@@ -371,9 +371,17 @@ func features(s *job.Spec) string {
 	return strings.Join(out, "&")
 }
 
-// commandOf is the first word of what it runs, in one line.
+// commandOf is what it runs, in one line: the path of a batch script with its
+// arguments, of what is no script the first word.
 func commandOf(s *job.Spec) string {
 	c := s.Request.Docker.Command
+	if l := gbatchOf(s).Launch; l != nil && l.Script != "" {
+		if l.File == "" { // from standard input, or of --wrap
+			return ""
+		}
+		args := c.Argv[slices.Index(c.Argv, job.ScriptPath)+1:] // behind an image's entrypoint the script is there too
+		return strings.Join(slices.Concat([]string{l.File}, args), " ")
+	}
 	if len(c.Argv) > 0 {
 		return c.Argv[0]
 	}

@@ -34,11 +34,15 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	file := c.Script
+	if has("--wrap") || file == "-" {
+		file = ""
+	}
 	image, _ := a.Env(allocation.ImageVariable)
 	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
 		Line: c.Options, DefaultImage: image, Args: c.Args, Own: c.Own,
-		FileName: jobName, Directory: dir, Host: host, Reservation: a.Reservation(ctx),
+		FileName: jobName, File: file, Directory: dir, Host: host, Reservation: a.Reservation(ctx),
 		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	})
 	if err != nil {

@@ -1,9 +1,13 @@
 package slurm
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"gbatch/internal/api"
+	"gbatch/internal/cli/clitest"
 	"gbatch/internal/job"
 )
 
@@ -24,6 +28,35 @@ func TestWaitedCode(t *testing.T) {
 	} {
 		if got := waitedCode(&tc.job); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestSubmittedFile: a job keeps the file that its script was read from; one of
+// standard input or --wrap has none.
+func TestSubmittedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.sh")
+	const script = "#!/bin/sh\n#SBATCH --image=debian --mem=1G\ntrue\n"
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{{[]string{file, "a"}, file}, {[]string{"-"}, ""}, {nil, ""}, {[]string{"--image=debian", "--wrap", "true"}, ""}} {
+		got := "nothing"
+		b := clitest.Start(t, &clitest.Fake{Submit: func(req *api.SubmitRequest, _ string) (*api.SubmitResponse, *api.Error) {
+			sub, err := job.Parse(req.Job)
+			if err != nil {
+				t.Error(err)
+				return &api.SubmitResponse{}, nil
+			}
+			got = sub.Spec.Gbatch.Launch.File
+			return &api.SubmitResponse{Number: 1}, nil
+		}})
+		b.App.In = strings.NewReader(script)
+		if code := play0(b.App, "sbatch", tc.args); code != 0 || got != tc.want {
+			t.Errorf("sbatch %q: ended with %d (%s), file %q, want %q", tc.args, code, b.Err.String(), got, tc.want)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (s *source) surroundings(ctx context.Context, a *cli.App, secrets map[strin
 	case s.wrap != "":
 		here.FileName = "wrap"
 	case s.file != "-":
-		here.FileName = filepath.Base(s.file)
+		here.FileName, here.File = filepath.Base(s.file), s.file
 	}
 	return here
 }

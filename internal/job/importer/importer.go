@@ -45,9 +45,9 @@ type Options struct {
 	With   [][]byte // files beside a Kubernetes job, with what it refers to
 	Image  string   // of formats whose files need not name one, as Slurm's; wins over one that is named
 
-	// Of a script: its file's name, and the directory and machine that it is
-	// submitted from. Empty: not known.
-	FileName, Directory, Host string
+	// Of a script: its file's name and path as given, and the directory and machine
+	// that it is submitted from. Empty: not known.
+	FileName, File, Directory, Host string
 
 	// Reservation finds one that a script, or an option of sbatch, names; nil: none.
 	Reservation func(name string) (slurm.Reservation, error)
@@ -116,7 +116,7 @@ func TakesArguments(data []byte, format Format) bool {
 
 // slurm are the options of the reader of batch scripts.
 func (o *Options) slurm() slurm.Options {
-	return slurm.Options{Args: o.Args, Line: o.Line, Image: o.Image, FileName: o.FileName, Directory: o.Directory, Host: o.Host,
+	return slurm.Options{Args: o.Args, Line: o.Line, Image: o.Image, FileName: o.FileName, File: o.File, Directory: o.Directory, Host: o.Host,
 		Reservation: o.Reservation, Env: o.Env, Now: o.Now, Zone: o.Zone}
 }
 

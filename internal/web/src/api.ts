@@ -600,6 +600,7 @@ export type KeyedSubmission = {
 export type Launch = {
   cpusPerTask?: number
   directory?: string
+  file?: string
   gpusPerTask?: number
   host?: string
   script?: string

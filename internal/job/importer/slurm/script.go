@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -33,7 +34,7 @@ func (s *script) body(text string) {
 		s.lookThrough(text)
 	}
 	l := s.spec.Gbatch.Launch
-	l.Script, l.Directory, l.Host = text, s.o.Directory, s.o.Host
+	l.Script, l.Directory, l.Host, l.File = text, s.o.Directory, s.o.Host, s.file()
 	argv := append(interpreter(first), job.ScriptPath)
 	if s.entrypoint {
 		s.spec.Request.Docker.Command = job.Command{Argv: append(argv, s.o.Args...)}
@@ -41,6 +42,20 @@ func (s *script) body(text string) {
 	}
 	s.spec.Gbatch.Entrypoint = argv
 	s.spec.Request.Docker.Command = job.Command{Argv: s.o.Args}
+}
+
+// file is the script's path as Slurm tells it: below the directory that it was
+// submitted from, but for what says itself where it begins. A path that no document
+// may have is not told, as the job does not need it.
+func (s *script) file() string {
+	file := s.o.File
+	if file != "" && !strings.HasPrefix(file, "/") && !strings.HasPrefix(file, ".") && s.o.Directory != "" {
+		file = path.Join(s.o.Directory, file)
+	}
+	if strings.TrimSpace(file) == "" || len(file) > job.MaxLaunchFile || strings.ContainsFunc(file, unicode.IsControl) {
+		return ""
+	}
+	return file
 }
 
 // interpreter takes a first line apart as the kernel does, which gives all that

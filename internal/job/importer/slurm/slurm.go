@@ -33,6 +33,7 @@ type Options struct {
 	Own map[string]string
 
 	FileName  string // of the script, which names the job; empty: it has none
+	File      string // the script's path, as it was given; empty: it was read from none
 	Directory string // that it is submitted from
 	Host      string // the machine there
 	Variables string // what the names of those begin with that stand for options; empty: SBATCH_

@@ -153,6 +153,25 @@ func TestSlurmImage(t *testing.T) {
 	}
 }
 
+// TestScriptFile keeps where the script was read from, as Slurm tells it, and does
+// without where the name could not stand in a document.
+func TestScriptFile(t *testing.T) {
+	for file, want := range map[string]string{
+		"": "", "run.sh": "/home/ann/run.sh", "sub/run.sh": "/home/ann/sub/run.sh", "./run.sh": "./run.sh", "../run.sh": "../run.sh", "/srv/run.sh": "/srv/run.sh",
+		"a\nb.sh": "", strings.Repeat("a", job.MaxLaunchFile+1): "",
+	} {
+		o := surroundings
+		o.File, o.Directory = file, "/home/ann"
+		sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G\ntrue\n"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sub.Spec.Gbatch.Launch.File; got != want {
+			t.Errorf("%.20q: %q, want %q", file, got, want)
+		}
+	}
+}
+
 // TestSlurmArgs: what follows the script is its arguments, and the flag's image
 // wins over one that cannot be used.
 func TestSlurmArgs(t *testing.T) {
