@@ -172,16 +172,16 @@ func rowLeft(v *table.View, r *row) string {
 }
 
 // at writes a time, or what stands where there is none.
-func at(t time.Time, absent string) string {
+func at(v *table.View, t time.Time, absent string) string {
 	if t.IsZero() {
 		return absent
 	}
-	return t.Local().Format(human.ISO)
+	return string(v.Moment(nil, t))
 }
 
-func rowSubmit(_ *table.View, r *row) string { return at(r.Submitted, "N/A") }
-func rowStart(_ *table.View, r *row) string  { return at(jobs.StartOf(&r.Job), "N/A") }
-func rowEnd(_ *table.View, r *row) string    { return at(jobs.EndOf(&r.Job), "N/A") }
+func rowSubmit(v *table.View, r *row) string { return at(v, r.Submitted, "N/A") }
+func rowStart(v *table.View, r *row) string  { return at(v, jobs.StartOf(&r.Job), "N/A") }
+func rowEnd(v *table.View, r *row) string    { return at(v, jobs.EndOf(&r.Job), "N/A") }
 
 // What it asks for.
 
@@ -315,7 +315,6 @@ var (
 		return pick(r.LimitMinS <= 0, "N/A", span(r.LimitMinS))
 	}
 	rowLicenses = func(_ *table.View, r *row) string { return cmp.Or(r.Licenses, none) }
-	rowDeadline = ofSpec("N/A", func(s *job.Spec) string { return instant(s.Request.Scheduling.NotAfter) })
 	rowFeatures = ofSpec(none, features)
 	rowCommand  = ofSpec(none, commandOf)
 )
@@ -329,16 +328,26 @@ func requiredNodes(s *job.Spec) string {
 
 func excludedNodes(s *job.Spec) string { return human.Hosts(gbatchOf(s).ExcludeNodes) }
 
-// rowEligible is from when it might have started.
-func rowEligible(_ *table.View, r *row) string {
-	t := r.Submitted
-	if r.spec != nil && r.spec.Request.Scheduling.NotBefore > 0 {
-		t = time.UnixMilli(int64(r.spec.Request.Scheduling.NotBefore))
+func rowEligible(v *table.View, r *row) string { return at(v, r.eligible(), "N/A") }
+func rowDeadline(v *table.View, r *row) string { return at(v, r.deadline(), "N/A") }
+
+// eligible is from when it might have started; zero: not known yet.
+func (r *row) eligible() time.Time {
+	switch {
+	case r.State == job.OnHold || r.Dependency != "":
+		return time.Time{}
+	case r.spec != nil && r.spec.Request.Scheduling.NotBefore > 0:
+		return time.UnixMilli(int64(r.spec.Request.Scheduling.NotBefore))
 	}
-	if r.State == job.OnHold || r.Dependency != "" {
-		t = time.Time{}
+	return r.Submitted
+}
+
+// deadline is when it is to have started; zero: whenever.
+func (r *row) deadline() time.Time {
+	if r.spec == nil || r.spec.Request.Scheduling.NotAfter == 0 {
+		return time.Time{}
 	}
-	return at(t, "N/A")
+	return time.UnixMilli(int64(r.spec.Request.Scheduling.NotAfter))
 }
 
 func pick(when bool, yes, no string) string {
@@ -353,13 +362,6 @@ func span(secs int64) string {
 		return ""
 	}
 	return string(human.Duration(nil, secs))
-}
-
-func instant(t job.Instant) string {
-	if t == 0 {
-		return ""
-	}
-	return at(time.UnixMilli(int64(t)), "")
 }
 
 // features are what a job wants of its nodes, as -C takes it.

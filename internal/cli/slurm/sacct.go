@@ -12,7 +12,6 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
-	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/units"
@@ -90,7 +89,7 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	if !k.jobsOnly && !k.json_ {
 		rows = only(withSteps(rows, k.everyTry), named)
 	}
-	v := table.View{Now: a.Now()}
+	v := viewOf(a)
 	if k.json_ {
 		return writeJSON(a, "dbjobs", rows, pastJSON(v))
 	}

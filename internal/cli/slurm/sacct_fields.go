@@ -79,8 +79,8 @@ var sacctFields = silentOfSteps(joined(
 		acct("DerivedExitCode", 15, always("0:0")),
 		acct("Elapsed", 10, func(v *table.View, r *row) string { return elapsed(ranTime(v, r)) }),
 		acct("ElapsedRaw", 10, func(v *table.View, r *row) string { return seconds(ranTime(v, r)) }),
-		acct("Eligible", 19, func(_ *table.View, r *row) string { return at(r.Submitted, "Unknown") }),
-		acct("End", 19, func(_ *table.View, r *row) string { return at(r.Ended, "Unknown") }),
+		acct("Eligible", 19, func(v *table.View, r *row) string { return at(v, r.Submitted, "Unknown") }),
+		acct("End", 19, func(v *table.View, r *row) string { return at(v, r.Ended, "Unknown") }),
 		acct("ExitCode", 8, func(_ *table.View, r *row) string { return r.exit() }),
 		acct("Flags", 20, always("")), acct("GID", 6, rowGID), acct("Group", 9, rowGroup),
 		acct("JobID", -12, rowID), acct("JobIDRaw", 12, rowNumber), acct("JobName", 10, rowName),
@@ -94,8 +94,8 @@ var sacctFields = silentOfSteps(joined(
 		acct("ResvCPU", 10, func(v *table.View, r *row) string { return elapsed(planned(v, r) * time.Duration(r.CPUs)) }),
 		acct("ResvCPURAW", 10, func(v *table.View, r *row) string { return seconds(planned(v, r) * time.Duration(r.CPUs)) }),
 		acct("Restarts", 8, func(_ *table.View, r *row) string { return fmt.Sprint(max(len(r.Attempts)-1, 0)) }),
-		acct("Start", 19, func(_ *table.View, r *row) string { return at(r.Started, "Unknown") }),
-		acct("State", 10, rowAccounted), acct("Submit", 19, func(_ *table.View, r *row) string { return at(r.Submitted, "Unknown") }),
+		acct("Start", 19, func(v *table.View, r *row) string { return at(v, r.Started, "Unknown") }),
+		acct("State", 10, rowAccounted), acct("Submit", 19, func(v *table.View, r *row) string { return at(v, r.Submitted, "Unknown") }),
 		acct("SubmitLine", 20, always("")), acct("Suspended", 10, always("00:00:00")), acct("SystemComment", 20, always("")),
 		acct("Timelimit", 10, func(v *table.View, r *row) string {
 			if r.LimitS <= 0 {

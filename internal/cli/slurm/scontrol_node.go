@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"gbatch/internal/api"
-	"gbatch/internal/cli"
 	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/table"
 )
 
 // nodeText is one node as scontrol shows it.
@@ -37,9 +37,9 @@ func nodeText(n *api.Node, details bool) string {
 	return strings.Join(lines, "\n   ") + "\n"
 }
 
-func reservationText(r *api.Reservation, a *cli.App) string {
+func reservationText(v *table.View, r *api.Reservation) string {
 	flags, state := strings.Join(reservationFlags(r), ","), "INACTIVE"
-	if now := a.Now(); !now.Before(r.Start) && now.Before(r.End) {
+	if !v.Now.Before(r.Start) && v.Now.Before(r.End) {
 		state = "ACTIVE"
 	}
 	list := func(l []string) string { return cmp.Or(human.Clean(strings.Join(l, ",")), none) }
@@ -48,7 +48,7 @@ func reservationText(r *api.Reservation, a *cli.App) string {
 		part = partition(r.Cluster)
 	}
 	return strings.Join([]string{
-		fmt.Sprintf("ReservationName=%s StartTime=%s EndTime=%s Duration=%s", human.Clean(r.Name), at(r.Start, "None"), at(r.End, "None"), elapsed(r.End.Sub(r.Start))),
+		fmt.Sprintf("ReservationName=%s StartTime=%s EndTime=%s Duration=%s", human.Clean(r.Name), at(v, r.Start, "None"), at(v, r.End, "None"), elapsed(r.End.Sub(r.Start))),
 		fmt.Sprintf("Nodes=%s NodeCnt=%d CoreCnt=0 Features=(null) PartitionName=%s Flags=%s", human.Hosts(r.Nodes), len(r.Nodes), part, flags),
 		"TRES=(null)",
 		fmt.Sprintf("Users=%s Groups=(null) Accounts=%s Licenses=(null) State=%s BurstBuffer=(null) Watts=n/a", list(r.Users), list(r.Projects), state),

@@ -11,7 +11,6 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
-	"gbatch/internal/cli/table"
 	"gbatch/internal/job"
 )
 
@@ -75,7 +74,7 @@ func (c *control) showJobs(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	v := table.View{Now: c.app.Now()}
+	v := viewOf(c.app)
 	if c.json {
 		return writeJSON(c.app, "jobs", rows, jobJSON(v))
 	}
@@ -172,9 +171,10 @@ func (c *control) showReservations(ctx context.Context, args []string) error {
 		fmt.Fprintln(c.app.Out, "No reservations in the system")
 		return nil
 	}
+	v := viewOf(c.app)
 	var out []string
 	for i := range list {
-		out = append(out, reservationText(&list[i], c.app))
+		out = append(out, reservationText(&v, &list[i]))
 	}
 	return c.records(out)
 }
@@ -189,9 +189,10 @@ func (c *control) showConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.app.Out, "Configuration data as of %s\n", at(c.app.Now(), ""))
+	v := viewOf(c.app)
+	fmt.Fprintf(c.app.Out, "Configuration data as of %s\n", at(&v, v.Now, ""))
 	for _, kv := range [][2]string{
-		{"AccountingStorageType", "accounting_storage/gbatch"}, {"BOOT_TIME", at(status.Started, "Unknown")}, {"ClusterName", clusterName},
+		{"AccountingStorageType", "accounting_storage/gbatch"}, {"BOOT_TIME", at(&v, status.Started, "Unknown")}, {"ClusterName", clusterName},
 		{"GresTypes", "gpu"}, {"JobAcctGatherType", "jobacct_gather/cgroup"}, {"KillWait", fmt.Sprintf("%d sec", site.GraceS)},
 		{"MaxArraySize", fmt.Sprint(job.MaxTasks)}, {"PriorityType", "priority/multifactor"}, {"SchedulerType", "sched/backfill"}, {"SelectType", "select/cons_tres"},
 		{"SlurmctldHost[0]", cmp.Or(strings.TrimPrefix(c.app.Client.Address, "unix://"), "localhost")}, {"SLURM_VERSION", version},

@@ -101,7 +101,8 @@ func squeue(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	view := table.View{Now: a.Now(), As: "slurm", NoHeader: q.noHeader}
+	view := viewOf(a)
+	view.As, view.NoHeader = "slurm", q.noHeader
 	order.Sort(rows, view)
 	if q.json {
 		return writeJSON(a, "jobs", rows, jobJSON(view))

@@ -1,9 +1,12 @@
 package slurm
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 )
 
@@ -30,6 +33,17 @@ func ordered(c column, order func(v *table.View, r *row) int64) column {
 	return c
 }
 
+// timed is a column that is ordered by a moment, however that is written; what has
+// none is the last.
+func timed(c column, of func(r *row) time.Time) column {
+	return ordered(c, func(_ *table.View, r *row) int64 {
+		if t := of(r); !t.IsZero() {
+			return t.Unix()
+		}
+		return math.MaxInt64
+	})
+}
+
 // stateOrder is Slurm's order of states.
 var stateOrder = []string{"PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "DEADLINE", "OUT_OF_MEMORY", "CONFIGURING", "COMPLETING"}
 
@@ -54,9 +68,9 @@ var squeueColumns = table.Set[row]{
 	col("O", "contiguous", "CONTIGUOUS", always("0")),
 	asked("", "cpus-per-task", "CPUS_PER_TASK", rowCPUsPerTask),
 	col("d", "mintmpdisk", "MIN_TMP_DISK", always("0")),
-	asked("", "deadline", "DEADLINE", rowDeadline),
+	timed(asked("", "deadline", "DEADLINE", rowDeadline), (*row).deadline),
 	ordered(col("D", "numnodes", "NODES", rowNumNodes), func(_ *table.View, r *row) int64 { return int64(max(len(r.Nodes), r.NumNodes)) }),
-	col("e", "endtime", "END_TIME", rowEnd),
+	timed(col("e", "endtime", "END_TIME", rowEnd), func(r *row) time.Time { return jobs.EndOf(&r.Job) }),
 	col("E", "dependency", "DEPENDENCY", rowDependency),
 	col("", "exit_code", "EXIT_CODE", func(_ *table.View, r *row) string { return exitStatus(&r.Job) }),
 	asked("f", "feature", "FEATURES", rowFeatures),
@@ -83,12 +97,12 @@ var squeueColumns = table.Set[row]{
 	col("R", "reasonlist", "NODELIST(REASON)", rowNodesOrReason),
 	asked("", "requeue", "REQUEUE", rowRequeue),
 	asked("v", "reservation", "RESERVATION", rowReservation),
-	col("S", "starttime", "START_TIME", rowStart),
-	asked("", "eligibletime", "ELIGIBLE_TIME", rowEligible),
+	timed(col("S", "starttime", "START_TIME", rowStart), func(r *row) time.Time { return jobs.StartOf(&r.Job) }),
+	timed(asked("", "eligibletime", "ELIGIBLE_TIME", rowEligible), (*row).eligible),
 	ordered(col("t", "statecompact", "ST", rowStateShort), byState),
 	ordered(col("T", "state", "STATE", rowState), byState),
 	asked("", "stdout", "STDOUT", rowStdOut), asked("", "stderr", "STDERR", rowStdErr), asked("", "stdin", "STDIN", rowStdIn),
-	col("V", "submittime", "SUBMIT_TIME", rowSubmit),
+	timed(col("V", "submittime", "SUBMIT_TIME", rowSubmit), func(r *row) time.Time { return r.Submitted }),
 	col("", "tres tres-alloc", "TRES_ALLOC", rowTRES),
 	col("b", "tres-per-node gres", "TRES_PER_NODE", rowGres),
 	col("u", "username", "USER", rowUser),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
+	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/table"
 )
 
@@ -29,7 +31,7 @@ var stepColumns = table.Set[row]{
 	col("N", "nodelist nodes", "NODELIST", rowNodes),
 	col("P", "partition", "PARTITION", rowPartition),
 	col("b", "tres-per-node gres", "TRES_PER_NODE", rowGres),
-	col("S", "starttime", "START_TIME", rowStart),
+	timed(col("S", "starttime", "START_TIME", rowStart), func(r *row) time.Time { return jobs.StartOf(&r.Job) }),
 	col("t", "statecompact", "ST", always("R")), col("T", "stepstate state", "STATE", rowState),
 	col("u", "username", "USER", rowUser),
 	col("U", "userid", "UID", rowUID),
@@ -63,7 +65,8 @@ func (q *queueView) steps(ctx context.Context, a *cli.App, s *selection, named [
 	}
 	rows = only(withSteps(rows, false), named)
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.step == nil || !r.Ended.IsZero() })
-	view := table.View{Now: a.Now(), As: "slurm", NoHeader: q.noHeader}
+	view := viewOf(a)
+	view.As, view.NoHeader = "slurm", q.noHeader
 	order.Sort(rows, view)
 	return form.Write(a.Out, rows, view)
 }

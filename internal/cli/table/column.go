@@ -43,6 +43,8 @@ type View struct {
 	Width    int    // of the terminal; 0: nothing is cut
 	Color    bool
 	NoHeader bool
+
+	Times func(time.Time) string // how they are written; nil: as in ISO 8601
 }
 
 // Name is what the user calls the column.
@@ -127,6 +129,8 @@ func (v *View) Moment(b []byte, t time.Time) []byte {
 		return append(b, '-')
 	case v.Relative:
 		return append(b, human.Ago(t, v.Now)...)
+	case v.Times != nil:
+		return append(b, v.Times(t)...)
 	}
 	return t.Local().AppendFormat(b, human.ISO)
 }
