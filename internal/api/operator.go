@@ -24,6 +24,7 @@ type DrainRequest struct {
 // DrainResult is the answer of PathDrain.
 type DrainResult struct {
 	Evicted []EvictedJob `json:"evicted"` // now
+	Jobs    int          `json:"jobs"`    // that are on the node still; of a drained GPU 0
 }
 
 // EvictedJob is a job that has to leave a node.

@@ -29,6 +29,7 @@ type Drain struct {
 type drained struct {
 	Was     string // the reason for which the node was drained before; of a GPU it is empty
 	Evicted []Evicted
+	Jobs    int // that are on the node still, of a whole one
 }
 
 func (e Drain) apply(s *step) (drained, *state.Refusal) {
@@ -85,6 +86,7 @@ func (e Drain) whole(s *step, n state.Node, reason string) drained {
 	s.nodes.set(n)
 	out := drained{Was: was, Evicted: e.evict(s, func(r state.Rank) bool { return r.Alloc.Node == e.Node })}
 	s.nodes.stepReboot(e.Node)
+	out.Jobs = len(s.nodes.get(e.Node).Jobs)
 	return out
 }
 

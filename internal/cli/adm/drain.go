@@ -57,7 +57,11 @@ func (o *Drain) Run(ctx context.Context, a *cli.App) error {
 			errs = append(errs, err)
 			continue
 		}
-		fmt.Fprintf(a.Out, "%s%s drained\n", gpuOf(o.GPU), node)
+		if res.Jobs > 0 {
+			fmt.Fprintf(a.Out, "%s is draining, jobs there: %d\n", node, res.Jobs)
+		} else {
+			fmt.Fprintf(a.Out, "%s%s drained\n", gpuOf(o.GPU), node)
+		}
 		for _, j := range res.Evicted {
 			fmt.Fprintf(a.Out, "  job %s (%s) of %s %s\n", j.ID, j.Name, j.User, j.What)
 		}

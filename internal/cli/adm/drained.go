@@ -37,7 +37,7 @@ func await(ctx context.Context, a *cli.App, nodes []string, most time.Duration, 
 			err = client.Sleep(ctx, lookAgain)
 		}
 		if context.Cause(ctx) == errLate {
-			return fmt.Errorf("%w: after %v: %s; they are drained, and what runs there goes on", errLate, most, said)
+			return fmt.Errorf("%w: after %v: %s; nothing new starts there, and what runs goes on", errLate, most, said)
 		}
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func TestOperator(t *testing.T) {
 				return (&Drain{Nodes: []string{"busy"}, Reason: "new driver", Deadline: time.Second}).Run(ctx, a)
 			},
 			asks: []string{`POST /v1/nodes/busy/drain {"reason":"new driver"}`, "GET /v1/nodes/busy "},
-			says: "busy drained\n", code: exit.Failure,
+			says: "busy is draining, jobs there: 1\n", code: exit.Failure,
 		},
 		"evicted": {
 			run: func(ctx context.Context, a *cli.App) error {
@@ -214,7 +214,7 @@ func operated(t *testing.T, asks *[]string) http.HandlerFunc {
 			made.UUID = "a280f7e8-b1e6-11e9-93a1-ffe9aeb472f8"
 			clitest.Answer(w, made)
 		case strings.HasSuffix(r.URL.Path, "/drain"):
-			res := api.DrainResult{Evicted: []api.EvictedJob{}}
+			res := api.DrainResult{Evicted: []api.EvictedJob{}, Jobs: strings.Count(r.URL.Path, "busy")}
 			if strings.Contains(string(body), `"evict":true`) {
 				res.Evicted = append(res.Evicted, api.EvictedJob{ID: "12", Name: "train", User: "ann", What: "is being halted; a new job will continue it"})
 			}

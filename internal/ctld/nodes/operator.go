@@ -40,7 +40,7 @@ func (s *Operator) Drain(ctx context.Context, in *drainInput) (*api.DrainResult,
 	if err != nil {
 		return nil, err
 	}
-	out := api.DrainResult{Evicted: []api.EvictedJob{}}
+	out := api.DrainResult{Evicted: []api.EvictedJob{}, Jobs: answer.Jobs}
 	for _, j := range answer.Evicted {
 		out.Evicted = append(out.Evicted, api.EvictedJob(j))
 	}

@@ -227,6 +227,7 @@ export type DrainRequest = {
 
 export type DrainResult = {
   evicted: Array<EvictedJob> | null
+  jobs: number
 }
 
 export type Ending = {
