@@ -140,7 +140,7 @@ func (t *nodes) set(n state.Node) {
 		n.Partitions = t.cfg.Partitions.Of(&n)
 	}
 	old := t.put(&n)
-	if !t.out.noRecords {
+	if !t.out.noRecords && (old == nil || !state.AlikeOnDisk(old, &n)) {
 		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {
 			t.out.store(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
 		}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -43,6 +44,18 @@ type Node struct {
 	Prepulls []Prepull    `json:"-"` // images to have ahead of a start
 	Jobs     []job.Number `json:"-"` // with a live rank here, in the order they came
 	Version  uint64       `json:"-"` // of its desired set; grows over restarts too
+}
+
+// AlikeOnDisk says of two nodes that their records are alike for certain. What is
+// shared is not looked at, so it costs little where it is called most: each rank
+// that comes or goes changes its node, and almost never what is stored of it.
+func AlikeOnDisk(a, b *Node) bool { return reflect.DeepEqual(onDisk(*a), onDisk(*b)) }
+
+// onDisk is the node without what is not stored.
+func onDisk(n Node) Node {
+	n.Partitions, n.Past, n.Unhealthy, n.Refused, n.LastSeen, n.Said, n.Double, n.Suspect, n.Lost = nil, nil, nil, Refused{}, 0, 0, "", false, false
+	n.Prepulls, n.Jobs, n.Version = nil, nil, 0
+	return n
 }
 
 // Refused is an inventory that was not taken, so that it is not asked for again.
