@@ -100,6 +100,9 @@ func TestStopReachesProgram(t *testing.T) {
 					b := newShell(t, path, tc.script)
 					s := b.start()
 					b.await("ready")
+					if sig == syscall.SIGINT {
+						poll(t, "shells that wait", func() bool { return shellsWait(s.PID()) })
+					}
 					if err := s.Stop(t.Context(), sig, patience); err != nil {
 						t.Fatal(err)
 					}
@@ -131,6 +134,26 @@ func TestStopEndsUnaware(t *testing.T) {
 			}
 		})
 	}
+}
+
+// shellsWait says whether the container's processes other than programs, which are
+// Perl's, wait for their children by now: a shell that has not come so far ends by
+// INT itself, in a container as at a terminal.
+func shellsWait(first int) bool {
+	space := func(proc string) string { ns, _ := os.Readlink(filepath.Join(proc, "ns/pid")); return ns }
+	own := space(filepath.Join("/proc", strconv.Itoa(first)))
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range all {
+		if space(proc) != own {
+			continue
+		}
+		exe, _ := os.Readlink(filepath.Join(proc, "exe"))
+		call, _ := os.ReadFile(filepath.Join(proc, "syscall")) // number and arguments
+		if filepath.Base(exe) != "perl" && !strings.HasPrefix(string(call), strconv.Itoa(syscall.SYS_WAIT4)+" ") {
+			return false
+		}
+	}
+	return true
 }
 
 // childRuns says whether a child of a process runs a program by now: before that it

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,14 +21,23 @@ import (
 )
 
 // serve answers on a unix socket, as gctld does for local users.
+//
+// Requests are handled one at a time: one that its client gave up may still be in
+// work when the next comes by another connection.
 func serve(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
+	var mu sync.Mutex
+	oneAtATime := func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		h(w, r)
+	}
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(oneAtATime)}}
 	srv.Start()
 	t.Cleanup(srv.Close)
 	c := &Client{Address: "unix://" + socket, Token: "t0k", UserAgent: "test/1"}
