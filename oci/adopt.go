@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/failure"
 )
 
 // State is what Adopt found in a directory.
@@ -100,9 +101,9 @@ func settle(dir string) (State, *Container, error) {
 	}
 	lost := Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
 	if damaged {
-		lost.Failure = &Failure{Kind: RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
+		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
 	} else if text := shimStderr(dir); text != "" {
-		lost.Failure = &Failure{Kind: RuntimeFailed, Message: "the container's shim died", Detail: text}
+		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the container's shim died", Detail: text}
 	}
 	if st, err := os.Stat(filepath.Join(dir, fileBegun)); err == nil {
 		lost.Started = st.ModTime()

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/failure"
 	"gbatch/oci/userns"
 )
 
@@ -164,7 +165,7 @@ func TestMappedUserOutOfRange(t *testing.T) {
 		b := newMapped(t, "id")
 		b.req.User = user
 		exit, _ := b.run()
-		if exit.Failure == nil || exit.Failure.Kind != oci.UserUnknown || !strings.Contains(exit.Failure.Message, "go to 65535") {
+		if exit.Failure == nil || exit.Failure.Kind != failure.UserUnknown || !strings.Contains(exit.Failure.Message, "go to 65535") {
 			t.Errorf("%s: %+v", user, exit.Failure)
 		}
 	}

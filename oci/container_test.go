@@ -13,6 +13,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/failure"
 )
 
 func TestExitCode(t *testing.T) {
@@ -146,30 +147,30 @@ func TestFailures(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*box)
 		code int
-		want oci.FailureKind
+		want failure.Kind
 		text string
 	}{
-		"notfound":   {func(b *box) { b.req.Command = []string{"pythn3", "x"} }, 127, oci.CommandNotFound, `command "pythn3" is not in the image`},
-		"nofile":     {func(b *box) { b.req.Command = []string{"/opt/run"} }, 127, oci.CommandNotFound, `command "/opt/run" is not in the image`},
-		"noexec":     {func(b *box) { b.req.Command = []string{"/etc/noexec"} }, 126, oci.CommandNotRunable, `command "/etc/noexec" is not executable by the container's user`},
-		"directory":  {func(b *box) { b.req.Command = []string{"/etc"} }, 126, oci.CommandNotRunable, `command "/etc" is a directory`},
-		"workdir":    {func(b *box) { b.req.WorkDir = "/etc/passwd" }, 125, oci.WorkDirMissing, `working directory "/etc/passwd" cannot be used in the image`},
-		"user":       {func(b *box) { b.req.User = "alice" }, 125, oci.UserUnknown, `image has no user "alice" in /etc/passwd`},
-		"group":      {func(b *box) { b.req.User = "bob:nogroup" }, 125, oci.UserUnknown, `image has no group "nogroup" in /etc/group`},
-		"groups":     {func(b *box) { b.req.Groups = []string{"wheel"} }, 125, oci.UserUnknown, `image has no group "wheel" in /etc/group`},
-		"mount":      {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/no/such", Target: "/x"}} }, 125, oci.MountFailed, `cannot mount on /x: no such file or directory`},
-		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, oci.MountFailed, `cannot mount on /etc/passwd: not a directory`},
-		"layer":      {func(b *box) { b.cfg.Layers = []string{"/no/such/layer"} }, 125, oci.RootfsFailed, `no such file or directory`},
-		"smallmem":   {func(b *box) { b.req.Limits.MemoryBytes = cgroups.MinMemory }, 125, oci.MemoryTooSmall, "memory limit is too small"},
-		"nocpu":      {func(b *box) { b.req.Limits.CPUs = cgroups.NewCPUSet(900) }, 125, oci.CgroupFailed, `processors 900 cannot be used on this node`},
-		"rlimitname": {func(b *box) { b.req.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NONE"}} }, 125, oci.RuntimeFailed, `unknown resource limit "RLIMIT_NONE"`},
+		"notfound":   {func(b *box) { b.req.Command = []string{"pythn3", "x"} }, 127, failure.CommandNotFound, `command "pythn3" is not in the image`},
+		"nofile":     {func(b *box) { b.req.Command = []string{"/opt/run"} }, 127, failure.CommandNotFound, `command "/opt/run" is not in the image`},
+		"noexec":     {func(b *box) { b.req.Command = []string{"/etc/noexec"} }, 126, failure.CommandNotRunable, `command "/etc/noexec" is not executable by the container's user`},
+		"directory":  {func(b *box) { b.req.Command = []string{"/etc"} }, 126, failure.CommandNotRunable, `command "/etc" is a directory`},
+		"workdir":    {func(b *box) { b.req.WorkDir = "/etc/passwd" }, 125, failure.WorkDirMissing, `working directory "/etc/passwd" cannot be used in the image`},
+		"user":       {func(b *box) { b.req.User = "alice" }, 125, failure.UserUnknown, `image has no user "alice" in /etc/passwd`},
+		"group":      {func(b *box) { b.req.User = "bob:nogroup" }, 125, failure.UserUnknown, `image has no group "nogroup" in /etc/group`},
+		"groups":     {func(b *box) { b.req.Groups = []string{"wheel"} }, 125, failure.UserUnknown, `image has no group "wheel" in /etc/group`},
+		"mount":      {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/no/such", Target: "/x"}} }, 125, failure.MountFailed, `cannot mount on /x: no such file or directory`},
+		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, failure.MountFailed, `cannot mount on /etc/passwd: not a directory`},
+		"layer":      {func(b *box) { b.cfg.Layers = []string{"/no/such/layer"} }, 125, failure.RootfsFailed, `no such file or directory`},
+		"smallmem":   {func(b *box) { b.req.Limits.MemoryBytes = cgroups.MinMemory }, 125, failure.MemoryTooSmall, "memory limit is too small"},
+		"nocpu":      {func(b *box) { b.req.Limits.CPUs = cgroups.NewCPUSet(900) }, 125, failure.CgroupFailed, `processors 900 cannot be used on this node`},
+		"rlimitname": {func(b *box) { b.req.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NONE"}} }, 125, failure.RuntimeFailed, `unknown resource limit "RLIMIT_NONE"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, "true")
 			tc.edit(b)
 			exit, _ := b.run()
-			if tc.want == oci.MemoryTooSmall && exit.Failure == nil && exit.Code == 0 {
+			if tc.want == failure.MemoryTooSmall && exit.Failure == nil && exit.Code == 0 {
 				return // how little is enough depends on the build
 			}
 			if exit.Failure == nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"gbatch/oci/failure"
 	"gbatch/oci/stdio"
 )
 
@@ -51,7 +52,7 @@ type ExecProcess struct {
 	in   *messageReader
 }
 
-// Exec starts a command in the container. The error wraps a *Failure if the
+// Exec starts a command in the container. The error wraps a *failure.Failure if the
 // container has no such command, directory or user.
 func (c *Container) Exec(req ExecRequest, files ExecStdio) (*ExecProcess, error) {
 	conn, err := dialShim(c.dir)
@@ -126,7 +127,7 @@ func (p *ExecProcess) answer() (reply, []*os.File, error) {
 			continue
 		}
 		if err == nil && r.Kind != "" {
-			err = &Failure{Kind: r.Kind, Message: r.Error}
+			err = &failure.Failure{Kind: r.Kind, Message: r.Error}
 		} else if err == nil && r.Error != "" {
 			err = errors.New(r.Error)
 		}

@@ -13,7 +13,9 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/failure"
 	"gbatch/oci/signals"
+	"gbatch/oci/users"
 )
 
 // serveExec runs one further command in the container for the client of conn.
@@ -23,7 +25,7 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 	closeAll(stdio)
 	if err != nil {
 		out := reply{Seq: req.Seq, Error: err.Error()}
-		var f *Failure
+		var f *failure.Failure
 		if errors.As(err, &f) {
 			out.Kind = f.Kind
 		}
@@ -139,7 +141,7 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File,
 	}
 	process, terminal, err := s.container.exec(p, req, stdio)
 	if err != nil && !errors.Is(err, errEnded) {
-		return nil, nil, failureOf(err, p, nil)
+		return nil, nil, failure.Of(err, failure.Start{Process: p, Rootfs: stageRootfs})
 	}
 	return process, terminal, err
 }
@@ -152,13 +154,13 @@ func (s *shim) rootOfFirst() (string, error) {
 }
 
 // resolveInside looks a user up in the running container.
-func (s *shim) resolveInside(name string) (u User, err error) {
+func (s *shim) resolveInside(name string) (u users.User, err error) {
 	root, err := s.container.root()
 	if err != nil {
-		return User{}, err
+		return users.User{}, err
 	}
-	if !s.onThread(func() { u, err = resolveUser(root, name, nil) }) {
-		return User{}, errEnded
+	if !s.onThread(func() { u, err = users.Resolve(root, name, nil) }) {
+		return users.User{}, errEnded
 	}
 	return u, err
 }
@@ -188,12 +190,12 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 		if p.User.UID != 0 && p.User.UID != u.UID && s.ids.IsZero() {
 			return nil, errors.New("a container whose ids are the node's cannot be entered as another user")
 		}
-		if err := checkUser(s.ids, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
+		if err := users.Check(s.ids, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
 			return nil, err
 		}
 		p.Env = withoutHome(p.Env)
 		spec := &specs.Spec{Process: &p}
-		ApplyUser(spec, u)
+		users.Apply(spec, u)
 	}
 	return &p, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gbatch/oci"
+	"gbatch/oci/failure"
 )
 
 // execBox runs a container that waits, for commands to be executed in.
@@ -198,18 +199,18 @@ func TestExecFailures(t *testing.T) {
 	s := execBox(t, "")
 	tests := map[string]struct {
 		req  oci.ExecRequest
-		kind oci.FailureKind
+		kind failure.Kind
 		code int
 	}{
-		"missing":    {oci.ExecRequest{Args: []string{"nonesuch"}}, oci.CommandNotFound, 127},
-		"no_program": {oci.ExecRequest{Args: []string{"/etc/passwd"}}, oci.CommandNotRunable, 126},
-		"user":       {oci.ExecRequest{Args: []string{"id"}, User: "nobody-here"}, oci.UserUnknown, 125},
-		"directory":  {oci.ExecRequest{Args: []string{"id"}, WorkDir: "/etc/passwd/x"}, oci.WorkDirMissing, 125},
+		"missing":    {oci.ExecRequest{Args: []string{"nonesuch"}}, failure.CommandNotFound, 127},
+		"no_program": {oci.ExecRequest{Args: []string{"/etc/passwd"}}, failure.CommandNotRunable, 126},
+		"user":       {oci.ExecRequest{Args: []string{"id"}, User: "nobody-here"}, failure.UserUnknown, 125},
+		"directory":  {oci.ExecRequest{Args: []string{"id"}, WorkDir: "/etc/passwd/x"}, failure.WorkDirMissing, 125},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.Exec(tc.req, oci.ExecStdio{})
-			var f *oci.Failure
+			var f *failure.Failure
 			if !errors.As(err, &f) || f.Kind != tc.kind || f.Code() != tc.code {
 				t.Errorf("%v: %+v, want %s", err, f, tc.kind)
 			}

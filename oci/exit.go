@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/failure"
 	"gbatch/oci/lease"
 )
 
@@ -35,7 +36,7 @@ type Exit struct {
 	// Lost says that the shim died: what the program returned is not known.
 	Lost bool `json:"lost,omitempty"`
 	// Failure is set when the container could not be started.
-	Failure *Failure `json:"failure,omitempty"`
+	Failure *failure.Failure `json:"failure,omitempty"`
 	// Started is when the user's code began, zero if it never did.
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
@@ -51,49 +52,6 @@ type Exit struct {
 }
 
 const exitVersion = 1
-
-// FailureKind classifies why a container could not start.
-type FailureKind string
-
-// The kinds that callers act on. HookMissing and those after it may be worth a
-// try on another machine; the others are mistakes in the job or the image.
-const (
-	CommandNotFound   FailureKind = "COMMAND_NOT_FOUND"
-	CommandNotRunable FailureKind = "COMMAND_NOT_EXECUTABLE"
-	WorkDirMissing    FailureKind = "WORKDIR_MISSING"
-	UserUnknown       FailureKind = "USER_UNKNOWN"
-	ImageUnusable     FailureKind = "IMAGE_UNUSABLE" // a file of the image lies where it cannot
-	MountFailed       FailureKind = "MOUNT_FAILED"
-	MemoryTooSmall    FailureKind = "MEMORY_TOO_SMALL"
-	HookFailed        FailureKind = "HOOK_FAILED"  // it ran, and could not do with the container's files what it does with others'
-	HookMissing       FailureKind = "HOOK_MISSING" // it could not be begun
-	RootfsFailed      FailureKind = "ROOTFS_FAILED"
-	CgroupFailed      FailureKind = "CGROUP_FAILED"
-	RuntimeFailed     FailureKind = "RUNTIME_FAILED"
-)
-
-// Failure is why a container could not start: a sentence for the user, and
-// what the runtime said.
-type Failure struct {
-	Kind    FailureKind `json:"kind"`
-	Message string      `json:"message"`
-	Detail  string      `json:"detail,omitempty"`
-}
-
-// Error makes a Failure an error.
-func (f *Failure) Error() string { return f.Message }
-
-// Code is the exit code that stands for the failure, as shells and docker do.
-func (f *Failure) Code() int {
-	switch f.Kind {
-	case CommandNotFound:
-		return 127
-	case CommandNotRunable:
-		return 126
-	default:
-		return 125
-	}
-}
 
 func writeExit(dir string, e Exit) error {
 	e.Version, e.WallMS = exitVersion, lease.WallMS()

@@ -1,10 +1,7 @@
 package oci
 
 // What tests outside of the package have to reach.
-var (
-	FillSeccomp = fillSeccomp
-	ResolveUser = resolveUser
-)
+var FillSeccomp = fillSeccomp
 
 // Idle is how many shims wait.
 func (p *Pool) Idle() int {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/failure"
 	"gbatch/oci/runtimes"
 	"gbatch/oci/stdio"
 )
@@ -127,7 +128,7 @@ func (f *foreign) begin() error {
 
 func (f *foreign) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
 	if req.Program {
-		return nil, nil, &Failure{Kind: CommandNotRunable, Message: "containers of this runtime take no programs of the node, only those of their image"}
+		return nil, nil, &failure.Failure{Kind: failure.CommandNotRunable, Message: "containers of this runtime take no programs of the node, only those of their image"}
 	}
 	process := *p
 	process.Terminal = req.Terminal

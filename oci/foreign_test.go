@@ -17,6 +17,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/failure"
 	"gbatch/oci/runtimes"
 	"gbatch/oci/userns"
 )
@@ -198,8 +199,8 @@ func TestForeignExec(t *testing.T) {
 		if _, code = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "kill -9 $$"}}); code != 137 {
 			t.Errorf("killed: code %d", code)
 		}
-		var f *oci.Failure
-		if _, err := s.Exec(oci.ExecRequest{Args: []string{"missing"}}, oci.ExecStdio{}); !errors.As(err, &f) || f.Kind != oci.CommandNotFound {
+		var f *failure.Failure
+		if _, err := s.Exec(oci.ExecRequest{Args: []string{"missing"}}, oci.ExecStdio{}); !errors.As(err, &f) || f.Kind != failure.CommandNotFound {
 			t.Errorf("a missing command: %v", err)
 		}
 
@@ -257,16 +258,16 @@ func TestForeignFailures(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r *runtimes.Runtime) {
 		for name, tc := range map[string]struct {
 			edit func(*oci.SpecRequest)
-			kind oci.FailureKind
+			kind failure.Kind
 			code int
 		}{
-			"missing":    {func(q *oci.SpecRequest) { q.Command = []string{"no-such"} }, oci.CommandNotFound, 127},
-			"path":       {func(q *oci.SpecRequest) { q.Command = []string{"/no/such"} }, oci.CommandNotFound, 127},
-			"directory":  {func(q *oci.SpecRequest) { q.Command = []string{"/home"} }, oci.CommandNotRunable, 126},
-			"executable": {func(q *oci.SpecRequest) { q.Command = []string{"/etc/passwd"} }, oci.CommandNotRunable, 126},
-			"workdir":    {func(q *oci.SpecRequest) { q.WorkDir = "/etc/passwd" }, oci.WorkDirMissing, 125},
-			"user":       {func(q *oci.SpecRequest) { q.User = "nobody-here" }, oci.UserUnknown, 125},
-			"on a file":  {func(q *oci.SpecRequest) { q.Mounts = []oci.Mount{{Source: "/usr", Target: "/etc/passwd/x"}} }, oci.MountFailed, 125},
+			"missing":    {func(q *oci.SpecRequest) { q.Command = []string{"no-such"} }, failure.CommandNotFound, 127},
+			"path":       {func(q *oci.SpecRequest) { q.Command = []string{"/no/such"} }, failure.CommandNotFound, 127},
+			"directory":  {func(q *oci.SpecRequest) { q.Command = []string{"/home"} }, failure.CommandNotRunable, 126},
+			"executable": {func(q *oci.SpecRequest) { q.Command = []string{"/etc/passwd"} }, failure.CommandNotRunable, 126},
+			"workdir":    {func(q *oci.SpecRequest) { q.WorkDir = "/etc/passwd" }, failure.WorkDirMissing, 125},
+			"user":       {func(q *oci.SpecRequest) { q.User = "nobody-here" }, failure.UserUnknown, 125},
+			"on a file":  {func(q *oci.SpecRequest) { q.Mounts = []oci.Mount{{Source: "/usr", Target: "/etc/passwd/x"}} }, failure.MountFailed, 125},
 		} {
 			t.Run(name, func(t *testing.T) {
 				b := newForeign(t, r, "echo ran")

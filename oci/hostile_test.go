@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"gbatch/oci"
+	"gbatch/oci/failure"
 )
 
 // TestBlame: what is wrong with a job or its image is never told as the node's
@@ -37,47 +38,47 @@ func TestBlame(t *testing.T) {
 	makeDirs := func(d string) func(*box) { return func(b *box) { b.cfg.MakeDirs = []string{d} } }
 	cases := map[string]struct {
 		edit func(*box)
-		want oci.FailureKind // "": the program runs
+		want failure.Kind // "": the program runs
 	}{
-		"command long":         {command(long), oci.CommandNotFound},
-		"command long path":    {command("/" + long), oci.CommandNotFound},
-		"command deep":         {command(deep), oci.CommandNotFound},
-		"command quotes":       {command("a\"b\nc"), oci.CommandNotFound},
-		"command quoted path":  {command("/a\"b\nc"), oci.CommandNotFound},
-		"command below a file": {command("/etc/passwd/x"), oci.CommandNotFound},
-		"command loop":         {both(link("loop", "loop"), command("/loop")), oci.CommandNotFound},
+		"command long":         {command(long), failure.CommandNotFound},
+		"command long path":    {command("/" + long), failure.CommandNotFound},
+		"command deep":         {command(deep), failure.CommandNotFound},
+		"command quotes":       {command("a\"b\nc"), failure.CommandNotFound},
+		"command quoted path":  {command("/a\"b\nc"), failure.CommandNotFound},
+		"command below a file": {command("/etc/passwd/x"), failure.CommandNotFound},
+		"command loop":         {both(link("loop", "loop"), command("/loop")), failure.CommandNotFound},
 		"command broken":       {both(file("x", "\x7fELFxxxx"), command("/x")), ""},
 		"command no program":   {both(file("x", "#!/no/such\n"), command("/x")), ""},
-		"workdir fd":           {workDir("/proc/self/fd/12"), oci.WorkDirMissing},
-		"workdir proc":         {workDir("/proc/self/none"), oci.WorkDirMissing},
-		"workdir sys":          {workDir("/sys/none"), oci.WorkDirMissing},
-		"workdir long":         {workDir("/" + long), oci.WorkDirMissing},
-		"workdir deep":         {workDir(deep), oci.WorkDirMissing},
-		"workdir loop":         {both(link("loop", "loop"), workDir("/loop")), oci.WorkDirMissing},
-		"workdir link to fd":   {both(link("wd", "/proc/self/fd/12"), workDir("/wd")), oci.WorkDirMissing},
-		"etc file":             {file("etc", ""), oci.ImageUnusable},
-		"etc file with hosts":  {both(file("etc", ""), target("/etc/hosts")), oci.ImageUnusable},
-		"passwd loop":          {link("etc/passwd", "passwd"), oci.ImageUnusable},
-		"passwd directory":     {dir("etc/passwd"), oci.ImageUnusable},
-		"passwd long line":     {file("etc/passwd", strings.Repeat("a", 200_000)), oci.UserUnknown},
-		"groups too many":      {file("etc/group", numbered(100_000, "g:x:%d:root\n")), oci.UserUnknown},
+		"workdir fd":           {workDir("/proc/self/fd/12"), failure.WorkDirMissing},
+		"workdir proc":         {workDir("/proc/self/none"), failure.WorkDirMissing},
+		"workdir sys":          {workDir("/sys/none"), failure.WorkDirMissing},
+		"workdir long":         {workDir("/" + long), failure.WorkDirMissing},
+		"workdir deep":         {workDir(deep), failure.WorkDirMissing},
+		"workdir loop":         {both(link("loop", "loop"), workDir("/loop")), failure.WorkDirMissing},
+		"workdir link to fd":   {both(link("wd", "/proc/self/fd/12"), workDir("/wd")), failure.WorkDirMissing},
+		"etc file":             {file("etc", ""), failure.ImageUnusable},
+		"etc file with hosts":  {both(file("etc", ""), target("/etc/hosts")), failure.ImageUnusable},
+		"passwd loop":          {link("etc/passwd", "passwd"), failure.ImageUnusable},
+		"passwd directory":     {dir("etc/passwd"), failure.ImageUnusable},
+		"passwd long line":     {file("etc/passwd", strings.Repeat("a", 200_000)), failure.UserUnknown},
+		"groups too many":      {file("etc/group", numbered(100_000, "g:x:%d:root\n")), failure.UserUnknown},
 		"groups many":          {file("etc/group", numbered(65_000, "g:x:%d:root\n")), ""},
-		"group loop":           {link("etc/group", "group"), oci.ImageUnusable},
-		"proc file":            {file("proc", ""), oci.ImageUnusable},
-		"proc link":            {link("proc", "/tmp"), oci.ImageUnusable},
-		"sys file":             {file("sys", ""), oci.ImageUnusable},
-		"dev file":             {file("dev", ""), oci.MountFailed},
+		"group loop":           {link("etc/group", "group"), failure.ImageUnusable},
+		"proc file":            {file("proc", ""), failure.ImageUnusable},
+		"proc link":            {link("proc", "/tmp"), failure.ImageUnusable},
+		"sys file":             {file("sys", ""), failure.ImageUnusable},
+		"dev file":             {file("dev", ""), failure.MountFailed},
 		"dev link":             {link("dev", "/tmp"), ""},
-		"mkdir below a file":   {makeDirs("/etc/passwd/x"), oci.ImageUnusable},
-		"mkdir loop":           {both(link("loop", "loop"), makeDirs("/loop/x")), oci.ImageUnusable},
-		"mkdir long":           {makeDirs("/" + long), oci.ImageUnusable},
-		"target loop":          {both(link("loop", "loop"), target("/loop/x")), oci.MountFailed},
-		"target long":          {target("/" + long), oci.MountFailed},
-		"target file":          {target("/etc/passwd"), oci.MountFailed},
-		"target device":        {target("/dev/null"), oci.MountFailed},
-		"user lines":           {func(b *box) { b.req.User = "a\nb" }, oci.UserUnknown},
-		"user below zero":      {func(b *box) { b.req.User = "-1" }, oci.UserUnknown},
-		"user of 64 bits":      {func(b *box) { b.req.User = "4294967297" }, oci.UserUnknown},
+		"mkdir below a file":   {makeDirs("/etc/passwd/x"), failure.ImageUnusable},
+		"mkdir loop":           {both(link("loop", "loop"), makeDirs("/loop/x")), failure.ImageUnusable},
+		"mkdir long":           {makeDirs("/" + long), failure.ImageUnusable},
+		"target loop":          {both(link("loop", "loop"), target("/loop/x")), failure.MountFailed},
+		"target long":          {target("/" + long), failure.MountFailed},
+		"target file":          {target("/etc/passwd"), failure.MountFailed},
+		"target device":        {target("/dev/null"), failure.MountFailed},
+		"user lines":           {func(b *box) { b.req.User = "a\nb" }, failure.UserUnknown},
+		"user below zero":      {func(b *box) { b.req.User = "-1" }, failure.UserUnknown},
+		"user of 64 bits":      {func(b *box) { b.req.User = "4294967297" }, failure.UserUnknown},
 	}
 	hook := func(script string) func(*box) {
 		return func(b *box) {
@@ -88,34 +89,34 @@ func TestBlame(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		edit func(*box)
-		want oci.FailureKind
+		want failure.Kind
 	}{
 		// Whose fault a hook's failure is: the image's and the job's if it ran.
 		"hook runs":               {hook("echo x >etc/ld.so.cache"), ""},
-		"hook file for directory": {both(file("etc/ld.so.conf.d", ""), hook("echo x >etc/ld.so.conf.d/x")), oci.HookFailed},
-		"hook directory for file": {both(dir("etc/ld.so.cache"), hook("echo x >etc/ld.so.cache")), oci.HookFailed},
-		"hook loop":               {both(link("usr", "usr"), hook("mkdir -p usr/lib && echo x >usr/lib/x")), oci.HookFailed},
-		"hook bad library":        {both(file("lib", "no directory"), hook("cd lib")), oci.HookFailed},
-		"hook crashes":            {hook("kill -SEGV $$"), oci.HookFailed},
-		"hook eats memory":        {both(hook("tail /dev/zero"), func(b *box) { b.req.Limits.MemoryBytes = 32 << 20 }), oci.MemoryTooSmall},
+		"hook file for directory": {both(file("etc/ld.so.conf.d", ""), hook("echo x >etc/ld.so.conf.d/x")), failure.HookFailed},
+		"hook directory for file": {both(dir("etc/ld.so.cache"), hook("echo x >etc/ld.so.cache")), failure.HookFailed},
+		"hook loop":               {both(link("usr", "usr"), hook("mkdir -p usr/lib && echo x >usr/lib/x")), failure.HookFailed},
+		"hook bad library":        {both(file("lib", "no directory"), hook("cd lib")), failure.HookFailed},
+		"hook crashes":            {hook("kill -SEGV $$"), failure.HookFailed},
+		"hook eats memory":        {both(hook("tail /dev/zero"), func(b *box) { b.req.Limits.MemoryBytes = 32 << 20 }), failure.MemoryTooSmall},
 		"hook says it is not there": {hook("echo 'error running createContainer hook #0: fork/exec /x: no such file or directory' >&2; " +
-			"echo 'exec: \"x\": cgroup' >&2; exit 1"), oci.HookFailed},
+			"echo 'exec: \"x\": cgroup' >&2; exit 1"), failure.HookFailed},
 		"hook not there": {func(b *box) {
 			b.edit = func(spec *specs.Spec) {
 				spec.Hooks = &specs.Hooks{CreateContainer: []specs.Hook{{Path: "/no/such/hook", Args: []string{"exit status 1"}}}}
 			}
-		}, oci.HookMissing},
+		}, failure.HookMissing},
 	} {
 		cases[name] = struct {
 			edit func(*box)
-			want oci.FailureKind
+			want failure.Kind
 		}{tc.edit, tc.want}
 	}
 	for i := range 24 { // whatever the set-up has open
 		cases[fmt.Sprintf("workdir fd %d", i)] = struct {
 			edit func(*box)
-			want oci.FailureKind
-		}{workDir(fmt.Sprintf("/proc/self/fd/%d", i)), oci.WorkDirMissing}
+			want failure.Kind
+		}{workDir(fmt.Sprintf("/proc/self/fd/%d", i)), failure.WorkDirMissing}
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,98 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
 	"gbatch/oci/overlay"
 )
-
-func TestResolveUser(t *testing.T) {
-	root := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("etc/passwd", "root:x:0:0::/root:/bin/sh\nbob:x:1000:1001::/home/bob:/bin/sh\n"+
-		"wide:x:4294967296:5::/:\nnobody:x:4294967295:5::/:\nless:x:-1:5::/:\nlarge:x:2147483648:4294967294::/:\ngroup:x:5:4294967296::/:\nin:x:5:5::/:\nmany:x:6:6::/:\n")
-	write("etc/group", "root:x:0:\nusers:x:1001:\nvideo:x:44:bob\nfar:x:4294967297:in\n"+numbered(70_000, "g:x:1%d:many\n"))
-	cases := map[string]struct {
-		user   string
-		groups []string
-		want   oci.User
-		err    string
-	}{
-		"root":      {user: "0", want: oci.User{Home: "/root"}},
-		"name":      {user: "bob", want: oci.User{UID: 1000, GID: 1001, Groups: []uint32{44}, Home: "/home/bob"}},
-		"namegroup": {user: "bob:video", want: oci.User{UID: 1000, GID: 44, Home: "/home/bob"}},
-		"number":    {user: "1000", want: oci.User{UID: 1000, GID: 1001, Groups: []uint32{44}, Home: "/home/bob"}},
-		"unknown":   {user: "77:88", want: oci.User{UID: 77, GID: 88, Home: "/"}},
-		"groups":    {user: "0", groups: []string{"video", "5", "video"}, want: oci.User{Groups: []uint32{44, 5}, Home: "/root"}},
-		"noname":    {user: "eve", err: `image has no user "eve" in /etc/passwd`},
-		"nogroup":   {user: "bob:eve", err: `image has no group "eve" in /etc/group`},
-		"noextra":   {user: "bob", groups: []string{"eve"}, err: `image has no group "eve" in /etc/group`},
-		"range":     {user: "4294967296", err: "user number 4294967296 is out of range"},
-		"large":     {user: "large", want: oci.User{UID: 1 << 31, GID: 1<<32 - 2, Home: "/"}},
-		"wide":      {user: "wide", err: `user "wide" has the number 4294967296 in the image, or is of a group of that number: it is out of range`},
-		"no user":   {user: "nobody", err: `user "nobody" has the number 4294967295 in the image, or is of a group of that number: it is out of range`},
-		"negative":  {user: "less", err: `user "less" has the number -1 in the image, or is of a group of that number: it is out of range`},
-		"its group": {user: "group", err: `user "group" has the number 4294967296 in the image, or is of a group of that number: it is out of range`},
-		"is in":     {user: "in", err: `user "in" has the number 4294967297 in the image, or is of a group of that number: it is out of range`},
-		"many":      {user: "many", err: `user "many" is of 70000 groups in the image: a process can be of 65536`},
-		"far":       {user: "0", groups: []string{"far"}, err: `image has no group "far" in /etc/group`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := oci.ResolveUser(root, tc.user, tc.groups)
-			var f *oci.Failure
-			if tc.err != "" && (!errors.As(err, &f) || f.Kind != oci.UserUnknown || f.Message != tc.err) {
-				t.Fatalf("error %v, want %q", err, tc.err)
-			}
-			if tc.err == "" && err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("user (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A hostile image must not make the host's files count, nor hang the reader.
-func TestResolveUserStaysInside(t *testing.T) {
-	outside := filepath.Join(t.TempDir(), "passwd")
-	if err := os.WriteFile(outside, []byte("eve:x:0:0::/:\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cases := map[string]func(etc string) error{
-		"absolute": func(etc string) error { return os.Symlink(outside, filepath.Join(etc, "passwd")) },
-		"relative": func(etc string) error {
-			return os.Symlink("../../../../../../../../"+outside, filepath.Join(etc, "passwd"))
-		},
-		"fifo":  func(etc string) error { return unix.Mkfifo(filepath.Join(etc, "passwd"), 0o644) },
-		"dir":   func(etc string) error { return os.Mkdir(filepath.Join(etc, "passwd"), 0o755) },
-		"empty": func(string) error { return nil },
-	}
-	for name, spoil := range cases {
-		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			etc := filepath.Join(root, "etc")
-			if err := errors.Join(os.Mkdir(etc, 0o755), spoil(etc)); err != nil {
-				t.Fatal(err)
-			}
-			if u, err := oci.ResolveUser(root, "eve", nil); err == nil {
-				t.Errorf("resolved to %+v", u)
-			}
-		})
-	}
-}
 
 // Upper layers hide lower ones, in the order base first.
 func TestLayers(t *testing.T) {

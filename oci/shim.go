@@ -19,10 +19,12 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/confine"
+	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/overlay"
 	"gbatch/oci/stdio"
 	"gbatch/oci/userns"
+	"gbatch/oci/users"
 )
 
 // What a shim inherits beside stdin, stdout and stderr.
@@ -234,13 +236,13 @@ func (s *shim) setup() error {
 		return fmt.Errorf("separate mounts from the host: %w", err)
 	}
 	if err := s.mountRoot(); err != nil {
-		return rootfsFailure(err)
+		return failure.OfRootfs(err)
 	}
 	s.mounted = true
 	if err := resolveSpecUser(s.spec, stageRootfs); err != nil {
 		return err
 	}
-	if err := checkUser(s.ids, s.spec.Process.User); err != nil {
+	if err := users.Check(s.ids, s.spec.Process.User); err != nil {
 		return err
 	}
 	if err := errors.Join(s.own(), s.bundle()); err != nil {
@@ -248,11 +250,11 @@ func (s *shim) setup() error {
 	}
 	host, err := cgroups.Detect()
 	if err != nil {
-		return &Failure{Kind: CgroupFailed, Message: err.Error()}
+		return &failure.Failure{Kind: failure.CgroupFailed, Message: err.Error()}
 	}
 	group, err := host.Find(s.spec.Linux.CgroupsPath)
 	if err != nil {
-		return &Failure{Kind: CgroupFailed, Message: err.Error()}
+		return &failure.Failure{Kind: failure.CgroupFailed, Message: err.Error()}
 	}
 	s.mu.Lock()
 	s.group = group
@@ -328,10 +330,10 @@ func (s *shim) failed(err error) Exit {
 	if s.spec != nil && s.spec.Process != nil {
 		spec = *s.spec
 	}
-	f := failureOf(err, spec.Process, spec.Mounts)
+	f := failure.Of(err, failure.Start{Process: spec.Process, Mounts: spec.Mounts, Rootfs: stageRootfs})
 	exit := Exit{Code: f.Code(), Failure: f}
 	s.account(&exit)
-	exit.OOMKilled = f.Kind == MemoryTooSmall
+	exit.OOMKilled = f.Kind == failure.MemoryTooSmall
 	return exit
 }
 

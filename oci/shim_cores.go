@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/failure"
 )
 
 // stayOnCores binds the shim to its container's cores. A job that prints
@@ -34,7 +35,7 @@ func bindTo(cpus cgroups.CPUSet) error {
 		mask.Set(c)
 	}
 	if err := bindThreads(&mask); err != nil {
-		return &Failure{Kind: CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", cpus), Detail: err.Error()}
+		return &failure.Failure{Kind: failure.CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", cpus), Detail: err.Error()}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"gbatch/oci/failure"
 	"gbatch/oci/rootfs"
 )
 
@@ -22,8 +23,8 @@ func furnish(at string, cfg *ShimConfig, uid, gid int) error {
 	}
 	defer top.Close()
 	what, err := rootfs.Root{Top: top, UID: uid, GID: gid}.Furnish(cfg.MakeDirs, cfg.Files)
-	if isImages(err) {
-		return &Failure{Kind: ImageUnusable, Message: "the image has something in the way of the " + what, Detail: err.Error()}
+	if failure.IsImages(err) {
+		return &failure.Failure{Kind: failure.ImageUnusable, Message: "the image has something in the way of the " + what, Detail: err.Error()}
 	}
 	if err != nil {
 		return fmt.Errorf("make the %s: %w", what, err)

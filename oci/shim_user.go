@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/userns"
+	"gbatch/oci/users"
 )
 
 // takeHanded takes hold of what was handed over, in the order of Handover.files,
@@ -52,13 +53,20 @@ func (s *shim) hostUser() (uid, gid int) {
 	return uid, gid
 }
 
-// checkUser refuses ids that the container does not have.
-func checkUser(ids userns.Map, u specs.User) error {
-	for _, gid := range append([]uint32{u.GID}, u.AdditionalGids...) {
-		if _, _, ok := ids.Host(u.UID, gid); !ok {
-			return &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %d with group %d cannot be had: ids in a container go to %d", u.UID, gid, userns.RangeSize-1)}
-		}
+// resolveSpecUser applies the user that BuildSpec left as text.
+func resolveSpecUser(spec *specs.Spec, rootfs string) error {
+	var groups []string
+	if list := spec.Annotations[groupsAnnotation]; list != "" {
+		groups = strings.Split(list, ",")
 	}
+	if spec.Process.User.Username == "" && len(groups) == 0 {
+		return nil // the caller filled in numbers itself
+	}
+	u, err := users.Resolve(rootfs, spec.Process.User.Username, groups)
+	if err != nil {
+		return err
+	}
+	users.Apply(spec, u)
 	return nil
 }
 

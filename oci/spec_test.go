@@ -15,6 +15,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/overlay"
 	"gbatch/oci/userns"
+	"gbatch/oci/users"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
@@ -143,7 +144,7 @@ func TestApplyUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oci.ApplyUser(spec, oci.User{UID: 7, GID: 8, Groups: []uint32{9}, Home: "/h"})
+	users.Apply(spec, users.User{UID: 7, GID: 8, Groups: []uint32{9}, Home: "/h"})
 	p := spec.Process
 	if !p.NoNewPrivileges || p.Capabilities.Effective != nil || p.Capabilities.Permitted != nil || len(p.Capabilities.Bounding) == 0 {
 		t.Errorf("privileges: %v %+v", p.NoNewPrivileges, p.Capabilities)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/failure"
 )
 
 // The shim and its clients exchange JSON objects, one per line, over a unix
@@ -54,7 +55,7 @@ type reply struct {
 	Exited  bool   `json:"exited,omitempty"` // a command ended with Code
 	Code    int    `json:"code,omitempty"`
 
-	Kind FailureKind `json:"kind,omitempty"` // with Error: a Failure
+	Kind failure.Kind `json:"kind,omitempty"` // with Error: a Failure
 }
 
 // Phase is how far a container has come.

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
+	"gbatch/oci/failure"
 )
 
 // checkAppArmor loads the profiles that the test compiled, and looks at what
@@ -20,7 +21,7 @@ func checkAppArmor(r *report) {
 		b := newBox("nopolicy", "echo ran")
 		b.req.AppArmor = "gbatch-job"
 		exit, log, err := b.run()
-		if err != nil || exit.Failure == nil || exit.Failure.Kind != oci.RuntimeFailed || log != "" {
+		if err != nil || exit.Failure == nil || exit.Failure.Kind != failure.RuntimeFailed || log != "" {
 			return fmt.Errorf("%v; exit %+v; log: %s", err, exit, log)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
+	"gbatch/oci/failure"
 	"gbatch/oci/image"
 	"gbatch/oci/lease"
 )
@@ -87,13 +88,13 @@ func (l limits) hint(e oci.Exit) string {
 }
 
 // failureReason tells the job's mistakes from the node's.
-func failureReason(f *oci.Failure) job.Reason {
+func failureReason(f *failure.Failure) job.Reason {
 	switch f.Kind {
-	case oci.CommandNotFound, oci.CommandNotRunable, oci.WorkDirMissing, oci.UserUnknown, oci.ImageUnusable, oci.HookFailed:
+	case failure.CommandNotFound, failure.CommandNotRunable, failure.WorkDirMissing, failure.UserUnknown, failure.ImageUnusable, failure.HookFailed:
 		return job.BadSpec
-	case oci.MountFailed:
+	case failure.MountFailed:
 		return job.Mount
-	case oci.MemoryTooSmall:
+	case failure.MemoryTooSmall:
 		return job.OOM
 	}
 	return job.Server
@@ -117,7 +118,7 @@ func failedExit(err error, stop *stopRecord) *node.Exit {
 func startReason(err error) (job.Reason, string) {
 	var pull *image.PullError
 	var known *reason.Error
-	var failure *oci.Failure
+	var failure *failure.Failure
 	switch {
 	case errors.As(err, &pull) && pull.Fault() == image.FaultNode:
 		return job.Server, pull.Error()

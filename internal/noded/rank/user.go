@@ -11,8 +11,8 @@ import (
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/rights"
 	"gbatch/internal/noded/storage"
-	"gbatch/oci"
 	"gbatch/oci/userns"
+	"gbatch/oci/users"
 )
 
 // user is who a rank's user is on this node, as found when it began.
@@ -112,7 +112,7 @@ func (r *Rank) runAsUser(spec *specs.Spec) error {
 	if docker := &r.order.Spec.Request.Docker; docker.User != "" || len(docker.GroupAdd) > 0 {
 		return reason.Errorf(job.BadSpec, "jobs run as their own user on node %s, which cannot give containers ids of their own: leave \"user\" and \"groupAdd\" out", r.node.Config.Name)
 	}
-	oci.ApplyUser(spec, oci.User{UID: r.user.UID, GID: r.user.GID, Groups: r.user.Groups, Home: "/"})
+	users.Apply(spec, users.User{UID: r.user.UID, GID: r.user.GID, Groups: r.user.Groups, Home: "/"})
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
-	"gbatch/oci"
+	"gbatch/oci/failure"
 )
 
 // startWait is how long a client may take to say what it wants.
@@ -51,7 +51,7 @@ func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error 
 // refuse tells the client why its stream ends, and waits for it to go.
 func (s *Streams) refuse(ctx context.Context, st *client.Stream, req api.StreamRequest, err error) {
 	out := api.StreamFailure{Message: err.Error(), Code: 125}
-	var f *oci.Failure
+	var f *failure.Failure
 	if errors.As(err, &f) {
 		out.Message, out.Code = f.Message, f.Code()
 	}

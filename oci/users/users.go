@@ -1,4 +1,6 @@
-package oci
+// Package users finds out who the processes of a container run as: names are
+// looked up in its image, which is not trusted.
+package users
 
 import (
 	"bufio"
@@ -15,6 +17,9 @@ import (
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"github.com/moby/sys/user"
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/oci/failure"
+	"gbatch/oci/userns"
 )
 
 // User is who a container's processes run as.
@@ -30,10 +35,10 @@ const maxUserFile = 16 << 20
 // maxGroups is how many groups the kernel lets a process be of (NGROUPS_MAX).
 const maxGroups = 65536
 
-// resolveUser looks "user[:group]" and further groups up in the image that is
+// Resolve looks "user[:group]" and further groups up in the image that is
 // mounted at rootfs. Names must be in the image; numbers need not. The image
 // is not trusted: a symbolic link in it cannot lead out of it.
-func resolveUser(rootfs, spec string, groups []string) (User, error) {
+func Resolve(rootfs, spec string, groups []string) (User, error) {
 	passwd, err := openInside(rootfs, "/etc/passwd")
 	if err != nil {
 		return User{}, err
@@ -50,7 +55,7 @@ func resolveUser(rootfs, spec string, groups []string) (User, error) {
 	}
 	found, err := user.GetExecUser(spec, &user.ExecUser{Home: "/"}, io.LimitReader(passwd, maxUserFile), bytes.NewReader(listed))
 	if err != nil {
-		return User{}, &Failure{Kind: UserUnknown, Message: unknownUser(spec, err), Detail: err.Error()}
+		return User{}, &failure.Failure{Kind: failure.UserUnknown, Message: unknownUser(spec, err), Detail: err.Error()}
 	}
 	extra, err := extraGroups(listed, groups)
 	if err != nil {
@@ -60,7 +65,7 @@ func resolveUser(rootfs, spec string, groups []string) (User, error) {
 	all := append(found.Sgids, extra...)
 	for _, id := range append([]int{found.Uid, found.Gid}, all...) {
 		if id < 0 || id >= math.MaxUint32 { // the image's files may say anything
-			return User{}, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %q has the number %d in the image, or is of a group of that number: it is out of range", spec, id)}
+			return User{}, &failure.Failure{Kind: failure.UserUnknown, Message: fmt.Sprintf("user %q has the number %d in the image, or is of a group of that number: it is out of range", spec, id)}
 		}
 	}
 	known := make(map[int]bool) // an image may name a million
@@ -71,7 +76,7 @@ func resolveUser(rootfs, spec string, groups []string) (User, error) {
 		}
 	}
 	if len(u.Groups) > maxGroups {
-		return User{}, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("user %q is of %d groups in the image: a process can be of %d", spec, len(u.Groups), maxGroups)}
+		return User{}, &failure.Failure{Kind: failure.UserUnknown, Message: fmt.Sprintf("user %q is of %d groups in the image: a process can be of %d", spec, len(u.Groups), maxGroups)}
 	}
 	return u, nil
 }
@@ -81,7 +86,7 @@ func extraGroups(listed []byte, groups []string) ([]int, error) {
 	for _, g := range groups {
 		ids, err := user.GetAdditionalGroups([]string{g}, bytes.NewReader(listed))
 		if err != nil {
-			return nil, &Failure{Kind: UserUnknown, Message: fmt.Sprintf("image has no group %q in /etc/group", g), Detail: err.Error()}
+			return nil, &failure.Failure{Kind: failure.UserUnknown, Message: fmt.Sprintf("image has no group %q in /etc/group", g), Detail: err.Error()}
 		}
 		out = append(out, ids...)
 	}
@@ -95,8 +100,8 @@ func openInside(rootfs, name string) (io.ReadCloser, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	if isImages(err) {
-		return nil, &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image's %s cannot be opened", name), Detail: err.Error()}
+	if failure.IsImages(err) {
+		return nil, &failure.Failure{Kind: failure.ImageUnusable, Message: fmt.Sprintf("the image's %s cannot be opened", name), Detail: err.Error()}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the image's %s: %w", name, err)
@@ -104,7 +109,7 @@ func openInside(rootfs, name string) (io.ReadCloser, error) {
 	defer f.Close()
 	// The handle above cannot block; opening a fifo or device for real could.
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, &Failure{Kind: ImageUnusable, Message: fmt.Sprintf("the image's %s is not a regular file", name)}
+		return nil, &failure.Failure{Kind: failure.ImageUnusable, Message: fmt.Sprintf("the image's %s is not a regular file", name)}
 	}
 	r, err := pathrs.Reopen(f, os.O_RDONLY)
 	if err != nil {
@@ -127,9 +132,9 @@ func unknownUser(spec string, err error) string {
 	return fmt.Sprintf("image has no user %q in /etc/passwd", name)
 }
 
-// ApplyUser makes the spec's process run as u. Anyone but root loses every
+// Apply makes the spec's process run as u. Anyone but root loses every
 // capability in effect and can gain none, not even by a setuid program.
-func ApplyUser(spec *specs.Spec, u User) {
+func Apply(spec *specs.Spec, u User) {
 	p := spec.Process
 	p.User.Username = ""
 	p.User.UID, p.User.GID, p.User.AdditionalGids = u.UID, u.GID, u.Groups
@@ -145,19 +150,12 @@ func ApplyUser(spec *specs.Spec, u User) {
 	}
 }
 
-// resolveSpecUser applies the user that BuildSpec left as text.
-func resolveSpecUser(spec *specs.Spec, rootfs string) error {
-	var groups []string
-	if list := spec.Annotations[groupsAnnotation]; list != "" {
-		groups = strings.Split(list, ",")
+// Check refuses ids that the container does not have.
+func Check(ids userns.Map, u specs.User) error {
+	for _, gid := range append([]uint32{u.GID}, u.AdditionalGids...) {
+		if _, _, ok := ids.Host(u.UID, gid); !ok {
+			return &failure.Failure{Kind: failure.UserUnknown, Message: fmt.Sprintf("user %d with group %d cannot be had: ids in a container go to %d", u.UID, gid, userns.RangeSize-1)}
+		}
 	}
-	if spec.Process.User.Username == "" && len(groups) == 0 {
-		return nil // the caller filled in numbers itself
-	}
-	u, err := resolveUser(rootfs, spec.Process.User.Username, groups)
-	if err != nil {
-		return err
-	}
-	ApplyUser(spec, u)
 	return nil
 }
