@@ -137,7 +137,7 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File,
 		return nil, nil, errors.New("the program to execute was not sent")
 	}
 	for _, f := range stdio {
-		s.give(f, p.User)
+		s.received.give(f, p.User)
 	}
 	process, terminal, err := s.container.exec(p, req, stdio)
 	if err != nil && !errors.Is(err, errEnded) {
@@ -187,10 +187,10 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 		if p.User.UID != 0 && u.UID == 0 {
 			return nil, errors.New("a container that runs as another user cannot be entered as root")
 		}
-		if p.User.UID != 0 && p.User.UID != u.UID && s.ids.IsZero() {
+		if p.User.UID != 0 && p.User.UID != u.UID && s.received.ids.IsZero() {
 			return nil, errors.New("a container whose ids are the node's cannot be entered as another user")
 		}
-		if err := users.Check(s.ids, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
+		if err := users.Check(s.received.ids, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
 			return nil, err
 		}
 		p.Env = withoutHome(p.Env)

@@ -88,10 +88,11 @@ func (s *shim) takeEnv() error {
 	return err
 }
 
-// own gives what lies at each of ShimConfig.Own to the container's user. Only
+// giveOwn gives what lies at each of ShimConfig.Own to the container's user. Only
 // the daemon has written there.
-func (s *shim) own() error {
-	uid, gid := s.hostUser()
+func (s *shim) giveOwn() error {
+	u := s.spec.Process.User
+	uid, gid, _ := s.received.ids.Host(u.UID, u.GID)
 	if uid == 0 && gid == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package oci
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/opencontainers/runc/libcontainer"
@@ -48,9 +49,30 @@ func (s *shim) config() (*configs.Config, error) {
 	// Without its shim nobody keeps a container's lease. The thread that is its parent
 	// lives until it has ended. A program may undo this: see lease.Guard.
 	config.ParentDeathSignal = int(unix.SIGKILL)
-	s.joinUser(config)
+	s.received.joinUser(config)
 	bundleAt(config, stage)
 	return config, nil
+}
+
+// withoutUser is the spec's namespaces but for the user's: specconv would
+// begin two processes to find out the map that we know.
+func withoutUser(all []specs.LinuxNamespace) []specs.LinuxNamespace {
+	var out []specs.LinuxNamespace
+	for _, ns := range all {
+		if ns.Type != specs.UserNamespace {
+			out = append(out, ns)
+		}
+	}
+	return out
+}
+
+// bundleAt tells hooks where the container's directory is to them.
+func bundleAt(config *configs.Config, dir string) {
+	for i, label := range config.Labels {
+		if strings.HasPrefix(label, "bundle=") {
+			config.Labels[i] = "bundle=" + dir
+		}
+	}
 }
 
 func (o *own) create(p *stdio.Pump) (process, error) {

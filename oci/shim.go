@@ -22,8 +22,6 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/overlay"
-	"gbatch/oci/stdio"
-	"gbatch/oci/userns"
 	"gbatch/oci/users"
 )
 
@@ -40,7 +38,7 @@ type shim struct {
 	spec *specs.Spec
 	cfg  ShimConfig
 
-	ids         userns.Map
+	received    received
 	v2          bool // the host has no v1 controllers
 	upper, work string
 	mounted     bool // the root file system
@@ -49,9 +47,6 @@ type shim struct {
 	lock        *os.File     // held until the container is over; never used
 	control     *os.File     // to whoever called Start; serve makes starter of it
 	starter     *net.UnixConn
-	handed      []*os.File  // Handover.files
-	user        *os.File    // the user namespace, one of them; nil: the host's
-	stdio       stdio.Files // the last of them
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
@@ -210,7 +205,7 @@ func (s *shim) setup() error {
 	if err := s.takeEnv(); err != nil {
 		return err
 	}
-	if err := s.takeHanded(); err != nil {
+	if err := s.received.take(s.spec.Linux, &s.cfg); err != nil {
 		return err
 	}
 	if err := s.takeNetwork(); err != nil {
@@ -242,10 +237,10 @@ func (s *shim) setup() error {
 	if err := resolveSpecUser(s.spec, stageRootfs); err != nil {
 		return err
 	}
-	if err := users.Check(s.ids, s.spec.Process.User); err != nil {
+	if err := users.Check(s.received.ids, s.spec.Process.User); err != nil {
 		return err
 	}
-	if err := errors.Join(s.own(), s.bundle()); err != nil {
+	if err := errors.Join(s.giveOwn(), s.bundle()); err != nil {
 		return err
 	}
 	host, err := cgroups.Detect()
@@ -265,7 +260,7 @@ func (s *shim) setup() error {
 		}
 	}
 	fitHost(s.spec, host)
-	s.inheritLocked()
+	s.received.inheritLocked(s.spec.Process)
 	s.v2 = host.Mode == cgroups.V2
 	return errors.Join(fillSeccomp(s.spec), confine.Keyring(), confine.Thread())
 }
@@ -282,14 +277,14 @@ func (s *shim) mountRoot() error {
 	if s.upper, s.work, err = makeUpper(scratch, s.cfg.ID); err != nil {
 		return err
 	}
-	uid, gid, _ := s.ids.Host(0, 0)
+	uid, gid, _ := s.received.ids.Host(0, 0)
 	if err := os.Chown(s.upper, uid, gid); err != nil {
 		return err
 	}
 	if err := makeStage(); err != nil {
 		return err
 	}
-	if err := overlay.Mount(overlay.Stack{Lower: s.cfg.Layers, User: s.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
+	if err := overlay.Mount(overlay.Stack{Lower: s.cfg.Layers, User: s.received.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
 		return err
 	}
 	return furnish(stageRootfs, &s.cfg, uid, gid)

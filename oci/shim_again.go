@@ -67,7 +67,7 @@ func (f *feed) next(s *shim) *shim {
 	if f.served++; f.served >= maxContainers || !s.plain() || !f.unchanged() {
 		return nil
 	}
-	closeAll(s.handed)
+	closeAll(s.received.files)
 	// From here on the container's directory is its owner's.
 	s.lock.Close()
 	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
@@ -90,7 +90,7 @@ func (f *feed) next(s *shim) *shim {
 		return nil
 	}
 	out := newShimState(files[0], files[1])
-	out.handed = files[2:]
+	out.received.files = files[2:]
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/stdio"
+	"gbatch/oci/users"
 )
 
 // errStopped says that a container was told to stop before it began.
@@ -69,12 +71,12 @@ func (s *shim) start() (*stdio.Pump, process, error) {
 	if stopped {
 		return nil, nil, errStopped
 	}
-	p, err := stdio.NewPump(stdio.Options{Dir: dirLog, Limits: s.cfg.Log, Terminal: s.spec.Process.Terminal, Files: s.stdio})
+	p, err := stdio.NewPump(stdio.Options{Dir: dirLog, Limits: s.cfg.Log, Terminal: s.spec.Process.Terminal, Files: s.received.stdio})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, child := range p.Children() {
-		s.give(child, s.spec.Process.User)
+		s.received.give(child, s.spec.Process.User)
 	}
 	// The mark has to be durable before the user's program runs: without it
 	// nothing of the user's can have happened and the rank may be started
@@ -95,18 +97,6 @@ func (s *shim) start() (*stdio.Pump, process, error) {
 	s.terminal = p.Terminal
 	s.mu.Unlock()
 	return p, process, nil
-}
-
-// give makes a pipe the user's of a process, who may open it anew by its name
-// in /proc then. Of anything else it is no matter.
-func (s *shim) give(f *os.File, u specs.User) {
-	st, err := f.Stat()
-	if err != nil || st.Mode()&os.ModeNamedPipe == 0 {
-		return
-	}
-	if uid, gid, ok := s.ids.Host(u.UID, u.GID); ok {
-		_ = f.Chown(uid, gid)
-	}
 }
 
 // begin lets the user's program run.
@@ -170,6 +160,23 @@ func (s *shim) killAfterOOM() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// resolveSpecUser applies the user that BuildSpec left as text.
+func resolveSpecUser(spec *specs.Spec, rootfs string) error {
+	var groups []string
+	if list := spec.Annotations[groupsAnnotation]; list != "" {
+		groups = strings.Split(list, ",")
+	}
+	if spec.Process.User.Username == "" && len(groups) == 0 {
+		return nil // the caller filled in numbers itself
+	}
+	u, err := users.Resolve(rootfs, spec.Process.User.Username, groups)
+	if err != nil {
+		return err
+	}
+	users.Apply(spec, u)
+	return nil
 }
 
 // fitHost adjusts what only the running kernel knows.

@@ -47,10 +47,7 @@ func (s *shim) takeNetwork() error {
 	if cfg == nil {
 		return nil
 	}
-	ns, listeners := s.handed[0], s.handed[1:]
-	if s.user != nil {
-		ns, listeners = s.handed[1], s.handed[2:]
-	}
+	ns, listeners := s.received.network(len(cfg.Ports))
 	for i, ref := range s.spec.Linux.Namespaces {
 		if ref.Type == specs.NetworkNamespace {
 			s.spec.Linux.Namespaces[i].Path = pathOf(ns)

@@ -54,7 +54,7 @@ func (s *shim) bundle() error {
 	if err := os.WriteFile(at, text, 0o400); err != nil {
 		return fmt.Errorf("show hooks the spec: %w", err)
 	}
-	if uid, gid, ok := s.ids.Host(0, 0); ok && s.user != nil {
+	if uid, gid, ok := s.received.ids.Host(0, 0); ok && s.received.user != nil {
 		return os.Chown(at, uid, gid)
 	}
 	return nil
