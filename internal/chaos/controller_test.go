@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/ids"
@@ -191,7 +192,7 @@ type checks struct {
 	p *process
 }
 
-func (c checks) Records([]control.Moved) []state.Record {
+func (c checks) Records([]effects.Moved) []state.Record {
 	c.w.audit.step(c.p)
 	return nil
 }

@@ -73,13 +73,13 @@ func (t *jobs) tooMany(probe sched.Job, more int) *state.Refusal {
 
 // tooMuch refuses what is more than one user may have.
 func (t *jobs) tooMuch(user string, more quota.Amount) *state.Refusal {
-	return t.owned.Refuse(t.out.now, user, t.cfg.limitsOf(user), more)
+	return t.owned.Refuse(t.out.Now, user, t.cfg.limitsOf(user), more)
 }
 
 // stored notes what a user has stored by making a job or acting on one.
 func (t *jobs) stored(user string, more quota.Amount) {
-	if keep, due := t.owned.Store(t.out.now, user, t.cfg.limitsOf(user), more); due {
-		t.out.record(state.Record{Kind: state.KindStored, Name: user}, &keep)
+	if keep, due := t.owned.Store(t.out.Now, user, t.cfg.limitsOf(user), more); due {
+		t.out.Record(state.Record{Kind: state.KindStored, Name: user}, &keep)
 	}
 }
 

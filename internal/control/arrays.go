@@ -172,7 +172,7 @@ func (as *arrays) stopTasks(p *state.Job, how state.Ending) {
 		t.Set(at, state.TaskCancelled)
 	}
 	as.jobs.storeTasks(p.Number, t)
-	how.Since = as.jobs.out.now
+	how.Since = as.jobs.out.Now
 	p = as.jobs.change(p, how.Text, func(p *state.Job) { p.Tasks, p.Ending = t, &how })
 	for _, j := range as.children(p.Number) {
 		if j.Ending == nil || j.Ending.Then != job.Cancelled {
@@ -212,7 +212,7 @@ func (as *arrays) fill(p *state.Job, a *array.Array) {
 func (as *arrays) makeChild(p *state.Job, index int) {
 	j := &state.Job{
 		Number: as.jobs.next, UUID: p.TaskUUID(index), Parent: p.Number, Index: index, Doc: p.Document(), Name: p.Name, Owner: p.Owner, Request: p.Request,
-		Expected: p.Expected, State: job.Queued, Submitted: as.jobs.out.now, Since: as.jobs.out.now, Version: 1,
+		Expected: p.Expected, State: job.Queued, Submitted: as.jobs.out.Now, Since: as.jobs.out.Now, Version: 1,
 	}
 	as.Live(j)
 	as.jobs.add(j, fmt.Sprintf("task %d of job %d is in the queue", index, p.Number))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gbatch/internal/control/effects"
 	"gbatch/internal/control/launches"
 	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
@@ -24,7 +25,7 @@ type attempts struct {
 	nodes  *nodes
 	queue  *queue
 	ledger *ledger
-	out    *output
+	out    *effects.Output
 	cfg    *Config
 }
 
@@ -58,7 +59,7 @@ func (a *attempts) check() error {
 // the ledger is charged in the same step, and the job ends or waits again.
 func (a *attempts) close(j *state.Job) {
 	steps := launches.Of(j)
-	steps.EndAll(a.out.now)
+	steps.EndAll(a.out.Now)
 	j = a.jobs.setLaunches(j, steps)
 	at := *j.Attempt
 	at.End = a.ended(j)
@@ -67,7 +68,7 @@ func (a *attempts) close(j *state.Job) {
 	closed.Attempt = &at
 	a.ledger.charge(&closed, a.ledger.End)
 	at.Used = at.Used.Plus(a.ledger.held(charges(&closed)...))
-	a.out.record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, &at)
+	a.out.Record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, &at)
 	to, reason, text, retried := a.decide(j, &at)
 	if ranks.Unsure(&at) && (to == job.Queued || to == job.Halted) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
@@ -134,7 +135,7 @@ func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) boo
 				continue
 			}
 			r.Phase = node.PhaseEnded
-			r.Exit = &node.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(a.out.now), Message: why}
+			r.Exit = &node.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(a.out.Now), Message: why}
 			a.advance(j, i, r)
 			if j = a.jobs.get(num); !j.State.Active() {
 				break
@@ -146,7 +147,7 @@ func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) boo
 // assign gives a job its resources and its nodes the order to run it.
 func (a *attempts) assign(s sched.Start) {
 	j := a.jobs.get(job.Number(s.Job))
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.now, Alone: a.runsAlone(j), Partition: s.Partition}
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.Now, Alone: a.runsAlone(j), Partition: s.Partition}
 	switch {
 	case j.Attempt != nil:
 		at.Image = j.Attempt.Image
@@ -159,7 +160,7 @@ func (a *attempts) assign(s sched.Start) {
 	if j.Request.LimitScope == job.LimitJob {
 		at.Limit = j.Request.Limit
 		if end := a.jobs.limitEnd(j); end > 0 {
-			at.Limit = max(end-a.out.now, 1)
+			at.Limit = max(end-a.out.Now, 1)
 		}
 	}
 	names := make([]string, len(s.Ranks))
@@ -168,7 +169,7 @@ func (a *attempts) assign(s sched.Start) {
 		at.Ranks = append(at.Ranks, state.Rank{Alloc: alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(alloc), Cluster: n.Inventory.Cluster})
 		names[i] = alloc.Node
 	}
-	waited := a.out.now - j.Since
+	waited := a.out.Now - j.Since
 	j = a.jobs.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		j.Reason, j.Text = job.None, ""
@@ -188,7 +189,7 @@ func (a *attempts) stop(j *state.Job, how state.Ending) {
 	if how.Signal == "" {
 		how.Signal, how.Grace = a.stopSignal(j)
 	}
-	how.Since = a.out.now
+	how.Since = a.out.Now
 	j = a.jobs.change(j, how.Text, func(j *state.Job) {
 		j.Ending = &how
 		if how.Then == job.Halted {

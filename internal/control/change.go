@@ -18,15 +18,15 @@ func (t *jobs) change(old *state.Job, line string, edit func(*state.Job)) *state
 		if !canMove(old, j.State) {
 			panic(fmt.Sprintf("job %d: %v", j.Number, &job.MoveError{From: old.State, To: j.State}))
 		}
-		j.Since = t.out.now
+		j.Since = t.out.Now
 		t.moved(old, &j)
-		t.out.moved(&j, old.State)
+		t.out.Move(&j, old.State)
 	}
 	t.put(old, &j)
 	if j.Parent > 0 {
 		t.arrays.TaskChanged(old, &j)
 	}
-	t.out.job(&j, old.State, line)
+	t.out.Job(&j, old.State, line)
 	return &j
 }
 
@@ -72,10 +72,10 @@ func (t *jobs) moved(old, j *state.Job) {
 		delete(t.idle, j.Number)
 	}
 	if j.Cron != nil {
-		t.templates.next = t.out.now // looked up anew by the next Tick
+		t.templates.next = t.out.Now // looked up anew by the next Tick
 	}
 	if !old.State.Final() && j.State.Final() {
-		j.Ended = t.out.now
+		j.Ended = t.out.Now
 		if old.State.Active() && j.Attempt.End > 0 {
 			j.Ended = j.Attempt.End // its nodes may have told late
 		}
@@ -83,7 +83,7 @@ func (t *jobs) moved(old, j *state.Job) {
 		t.queue.observe(j)
 		if j.Sealed && !t.keepsSealed(j) {
 			j.Sealed = false
-			t.out.store(state.Record{Kind: state.KindSecret, Job: j.Document()})
+			t.out.Store(state.Record{Kind: state.KindSecret, Job: j.Document()})
 		}
 	}
 }
@@ -105,12 +105,12 @@ func (t *jobs) add(j *state.Job, line string) {
 		t.enqueue(j)
 	}
 	t.notifyReplaced(j)
-	t.out.job(j, "", line)
+	t.out.Job(j, "", line)
 	if j.Tasks != nil {
 		t.storeTasks(j.Number, j.Tasks) // what is known from the beginning
-		t.out.record(state.Record{Kind: state.KindTasks, Job: j.Number}, &j.Tasks.Array.Tasks)
+		t.out.Record(state.Record{Kind: state.KindTasks, Job: j.Number}, &j.Tasks.Array.Tasks)
 	}
-	t.out.moved(j, "")
+	t.out.Move(j, "")
 	t.queue.due = true
 }
 
@@ -127,12 +127,12 @@ func (t *jobs) notifyReplaced(j *state.Job) {
 // storeTasks records the blocks that changed, and notifies those who wait for
 // tasks: arrays for the ones of their own indexes, jobs for one that was no job yet.
 func (t *jobs) storeTasks(n job.Number, tasks *state.Tasks) {
-	indexes, blocks := tasks.TakeChanges(n, !t.out.noRecords)
+	indexes, blocks := tasks.TakeChanges(n, !t.out.NoRecords)
 	t.arrays.TasksChanged(n, indexes)
 	if t.depends.AwaitsTask(n, indexes) {
 		t.depends.Notify(n)
 	}
-	t.out.store(blocks...)
+	t.out.Store(blocks...)
 }
 
 // enqueue gives a queued job to the scheduler. Nobody else may have seen j yet.

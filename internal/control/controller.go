@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/control/array"
 	"gbatch/internal/control/ask"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/control/fit"
 	"gbatch/internal/control/idle"
 	"gbatch/internal/control/partition"
@@ -85,7 +86,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	}
 	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}}
 	p := &c.parts
-	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &output{noRecords: cfg.NoRecords}
+	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &effects.Output{NoRecords: cfg.NoRecords}
 	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}
 	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out, cfg: p.cfg}

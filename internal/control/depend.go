@@ -37,7 +37,7 @@ func (d *depends) notify() {
 
 // updateWaits takes in that a job for which another waits began or ended.
 func (d *depends) updateWaits(j, awaited *state.Job) {
-	waits, changed, why := depend.Update(*j.Waits, d.jobs.out.now, awaited, func(n state.Need) job.Number { return d.successorOf(j, n, awaited) })
+	waits, changed, why := depend.Update(*j.Waits, d.jobs.out.Now, awaited, func(n state.Need) job.Number { return d.successorOf(j, n, awaited) })
 	if !changed {
 		return
 	}

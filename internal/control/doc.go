@@ -1,6 +1,6 @@
 // Package control is the controller as a value: jobs, nodes, allocations and
 // the ledger, changed only by Apply and Schedule, which return what must be
-// done about it as Effects.
+// done about it as effects.
 //
 // It is pure: the time is an argument, nothing is read, written, logged or
 // locked, and equal calls give equal bytes. One owner calls it (in production

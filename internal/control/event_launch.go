@@ -79,7 +79,7 @@ func (t *jobs) setLaunches(j *state.Job, set *launches.Set) *state.Job {
 	if len(set.Records) == 0 {
 		return j
 	}
-	t.out.store(set.Records...)
+	t.out.Store(set.Records...)
 	at := *j.Attempt
 	at.Launches = &set.Launches
 	return t.change(j, "", func(j *state.Job) { j.Attempt = &at })

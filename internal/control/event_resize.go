@@ -145,12 +145,12 @@ func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Ra
 	at := ranks.With(j.Attempt, i, func(r *state.Rank) {
 		edit(r)
 		if same = r.Alloc.MilliCPU == old.Alloc.MilliCPU && r.Alloc.MemMiB == old.Alloc.MemMiB; !same {
-			r.Since = a.out.now
+			r.Since = a.out.Now
 		}
 	})
 	if !same {
-		must(a.ledger.End(j.Charge(old, a.out.now)))
-		at.Used = at.Used.Plus(a.ledger.held(j.Charge(old, a.out.now)))
+		must(a.ledger.End(j.Charge(old, a.out.Now)))
+		at.Used = at.Used.Plus(a.ledger.held(j.Charge(old, a.out.Now)))
 	}
 	j = a.jobs.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {

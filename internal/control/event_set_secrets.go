@@ -52,7 +52,7 @@ func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
 	}
 	s.jobs.stored(j.Owner.User, quota.Amount{Bytes: size, Records: 1})
 	names := slices.Sorted(slices.Values(e.Names))
-	s.out.store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
+	s.out.Store(state.Record{Kind: state.KindSecret, Job: j.Document(), Value: e.Sealed})
 	j = s.jobs.change(j, fmt.Sprintf("secrets %s set by %s", strings.Join(names, ", "), e.By), func(j *state.Job) {
 		j.Secrets++
 		j.Sealed, j.SealedBytes = true, int32(size)

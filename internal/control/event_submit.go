@@ -111,9 +111,9 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	j.Waits, j.Cron = others.waits, cron
 	s.jobs.add(j, line)
 	s.jobs.stored(e.User, e.amount())
-	s.out.store(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
+	s.out.Store(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
 	if e.Sealed != nil {
-		s.out.store(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
+		s.out.Store(state.Record{Kind: state.KindSecret, Job: j.Number, Value: e.Sealed})
 	}
 	if why != "" {
 		j = s.depends.miss(j, why)

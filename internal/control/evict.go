@@ -63,7 +63,7 @@ func (e Tick) leave(s *step) {
 
 // stepReboot has an order to reboot a node go on: it is told when it is empty.
 func (t *nodes) stepReboot(name string) {
-	v, changed := reboot.Step(t.get(name), t.out.now, t.cfg.RebootTime)
+	v, changed := reboot.Step(t.get(name), t.out.Now, t.cfg.RebootTime)
 	if changed {
 		t.set(v)
 		t.wake(name)

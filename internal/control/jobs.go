@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/control/array"
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/control/idle"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
@@ -38,7 +39,7 @@ type jobs struct {
 	idle      idle.Jobs
 	queue     *queue
 	ledger    *ledger
-	out       *output
+	out       *effects.Output
 	cfg       *Config
 }
 
@@ -65,7 +66,7 @@ func (t *jobs) put(old, j *state.Job) {
 // skipTo has jobs get numbers from n on.
 func (t *jobs) skipTo(n job.Number) {
 	t.next = max(t.next, n)
-	t.out.store(state.Record{Kind: state.KindFloor, Job: t.next, Value: []byte("{}")})
+	t.out.Store(state.Record{Kind: state.KindFloor, Job: t.next, Value: []byte("{}")})
 }
 
 // evict moves jobs that ended long ago out of the table into history, a
@@ -75,20 +76,20 @@ func (t *jobs) evict() {
 	done := 0
 	for done < most && len(t.ended) > 0 && !t.depends.Pending() { // who waits for one hears of its end first
 		j := t.get(t.ended[0])
-		if len(t.ended) <= t.cfg.KeepCount && t.out.now-j.Ended < t.cfg.KeepEnded {
+		if len(t.ended) <= t.cfg.KeepCount && t.out.Now-j.Ended < t.cfg.KeepEnded {
 			break
 		}
 		t.ended = t.ended[1:]
 		t.table.Put(j.Number, nil)
 		delete(t.byUUID, j.UUID)
-		t.out.store(state.Record{Kind: state.KindJob, Job: j.Number})
-		if !t.out.noRecords {
-			t.out.store(state.Record{Kind: state.KindHistory, Job: j.Number, Value: j.EncodeHistory()})
+		t.out.Store(state.Record{Kind: state.KindJob, Job: j.Number})
+		if !t.out.NoRecords {
+			t.out.Store(state.Record{Kind: state.KindHistory, Job: j.Number, Value: j.EncodeHistory()})
 		}
 		if j.Tasks != nil {
-			t.out.store(j.Tasks.Dropped(j.Number)...)
+			t.out.Store(j.Tasks.Dropped(j.Number)...)
 		}
-		t.out.store(state.Record{Kind: state.KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
+		t.out.Store(state.Record{Kind: state.KindUUID, Name: string(j.UUID[:]), Job: j.Number, Value: []byte{}})
 		done++
 	}
 	if done > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/accounting"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -24,7 +25,7 @@ type ledger struct {
 	rollAt sched.Time         // when a day ends that is not closed yet
 	shares *accounting.Shares // of the last round; nil: none yet, or the rules are others
 
-	out *output
+	out *effects.Output
 	cfg *Config
 }
 
@@ -48,15 +49,15 @@ func (l *ledger) held(list ...accounting.Charge) (sum accounting.Amount) {
 // arrays are counted: their jobs are.
 func (l *ledger) countEnd(j *state.Job) {
 	if j.Cron == nil && j.Tasks == nil {
-		now := int64(l.out.now)
+		now := int64(l.out.Now)
 		at := accounting.Charge{Project: j.Owner.Project, User: j.Owner.User, Cluster: j.Request.Shape.Cluster, Start: now, End: now}
 		if j.Attempt != nil {
 			at.Model, at.Cluster = j.Attempt.Ranks[0].Model, j.Attempt.Ranks[0].Cluster
 		}
 		l.CountEnd(at, string(j.State))
 	}
-	if !l.out.noRecords {
-		l.out.store(j.EndRecord())
+	if !l.out.NoRecords {
+		l.out.Store(j.EndRecord())
 	}
 }
 
@@ -64,14 +65,14 @@ func (l *ledger) countEnd(j *state.Job) {
 // closed go together: a restart goes on from rows.
 func (l *ledger) record() {
 	rows, days := l.Changed()
-	if l.out.noRecords {
+	if l.out.NoRecords {
 		return
 	}
 	for _, r := range rows {
-		l.out.record(state.Record{Kind: state.KindUsage, Name: r.Project + "/" + r.User}, r)
+		l.out.Record(state.Record{Kind: state.KindUsage, Name: r.Project + "/" + r.User}, r)
 	}
 	for _, d := range days {
-		l.out.record(state.Record{Kind: state.KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User}, d)
+		l.out.Record(state.Record{Kind: state.KindDay, Seq: uint64(d.Day), Name: d.Project + "/" + d.User}, d)
 	}
 }
 
@@ -79,11 +80,11 @@ func (l *ledger) record() {
 // that no step takes long. It says whether a budget may be whole again.
 func (l *ledger) roll() bool {
 	const most = 256
-	if l.out.now < l.rollAt {
+	if l.out.Now < l.rollAt {
 		return false
 	}
-	if !l.Roll(int64(l.out.now), most) {
-		l.rollAt = sched.Time(accounting.RollAt(int64(l.out.now)))
+	if !l.Roll(int64(l.out.Now), most) {
+		l.rollAt = sched.Time(accounting.RollAt(int64(l.out.Now)))
 	}
 	return l.anyAccount(func(a accounting.Account) bool { return a.Monthly })
 }
@@ -110,7 +111,7 @@ func (l *ledger) sharesOf(now sched.Time) *accounting.Shares {
 // budget is the one that binds a project most, as of the last round.
 func (l *ledger) budget(project string) *accounting.Budget {
 	if l.shares == nil {
-		l.sharesOf(l.out.now)
+		l.sharesOf(l.out.Now)
 	}
 	b, ok := l.shares.Budget(project)
 	if !ok {
@@ -120,7 +121,7 @@ func (l *ledger) budget(project string) *accounting.Budget {
 }
 
 // rebase makes the ledger agree with what runs, after a load or under new rules.
-func (l *ledger) rebase(jobs *jobs) error { return l.Rebase(int64(l.out.now), jobs.charges()) }
+func (l *ledger) rebase(jobs *jobs) error { return l.Rebase(int64(l.out.Now), jobs.charges()) }
 
 // check verifies that all that runs is charged, and nothing else.
 func (l *ledger) check(jobs *jobs) error {

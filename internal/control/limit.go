@@ -59,11 +59,11 @@ func (t *jobs) noTimeLeft(j *state.Job) bool {
 		return false
 	case job.LimitJob:
 		end := t.limitEnd(j)
-		return end > 0 && end <= t.out.now
+		return end > 0 && end <= t.out.Now
 	}
 	used := j.UsedRun
 	if j.Started > 0 {
-		used += max(t.out.now-j.Started, 0)
+		used += max(t.out.Now-j.Started, 0)
 	}
 	return used >= j.Request.Limit
 }

@@ -87,7 +87,7 @@ func (c *Controller) Load(r state.Record) error {
 // the order of their numbers. Nodes get until NodeTimeout from now to say that
 // they are there.
 func (c *Controller) Loaded(now sched.Time) error {
-	c.out.begin(now, c.cfg.NoRecords)
+	c.out.Begin(now, c.cfg.NoRecords)
 	c.nodes.loading = true
 	for _, n := range slices.Clone(c.nodes.list) {
 		v := *n
@@ -126,7 +126,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	}
 	c.ledger.rollAt = now // what ended while no controller ran is closed first
 	c.queue.due = true
-	c.out.begin(now, c.cfg.NoRecords) // all of it is stored
+	c.out.Begin(now, c.cfg.NoRecords) // all of it is stored
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/control/effects"
 	"gbatch/internal/control/fit"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
@@ -27,7 +28,7 @@ type nodes struct {
 
 	cfg   *Config
 	queue *queue // is told what is there
-	out   *output
+	out   *effects.Output
 }
 
 func (t *nodes) find(name string) (int, bool) {
@@ -59,8 +60,8 @@ func (t *nodes) remove(name string) {
 	t.list = slices.Delete(slices.Clone(t.list), i, i+1)
 	t.queue.sched.RemoveNode(name)
 	t.queue.due = true
-	t.out.store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
-	t.out.Nodes = append(t.out.Nodes, NodeNews{name, state.NodeChange{At: t.out.now, State: "forgotten", Text: "forgotten", By: t.by}})
+	t.out.Store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
+	t.out.Nodes = append(t.out.Nodes, effects.NodeNews{Name: name, NodeChange: state.NodeChange{At: t.out.Now, State: "forgotten", Text: "forgotten", By: t.by}})
 }
 
 // version is a new one for a desired set.
@@ -140,9 +141,9 @@ func (t *nodes) set(n state.Node) {
 		n.Partitions = t.cfg.Partitions.Of(&n)
 	}
 	old := t.put(&n)
-	if !t.out.noRecords && (old == nil || !state.AlikeOnDisk(old, &n)) {
+	if !t.out.NoRecords && (old == nil || !state.AlikeOnDisk(old, &n)) {
 		if v := state.Encode(n); old == nil || string(v) != string(state.Encode(old)) {
-			t.out.store(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
+			t.out.Store(state.Record{Kind: state.KindNode, Name: n.Name, Value: v})
 		}
 	}
 	if old == nil || picture.Differs(old, &n) {
@@ -153,18 +154,18 @@ func (t *nodes) set(n state.Node) {
 
 // note adds to a node's past what is news of it.
 func (t *nodes) note(n *state.Node) {
-	if t.out.noRecords || t.loading {
+	if t.out.NoRecords || t.loading {
 		return
 	}
-	changes := fit.Changes(t.get(n.Name), n, t.out.now, t.by)
+	changes := fit.Changes(t.get(n.Name), n, t.out.Now, t.by)
 	if len(changes) == 0 {
 		return
 	}
 	n.Past = append(slices.Clip(n.Past), changes...)
 	n.Past = n.Past[max(len(n.Past)-fit.MaxPast, 0):]
-	t.out.record(state.Record{Kind: state.KindPast, Name: n.Name}, n.Past)
+	t.out.Record(state.Record{Kind: state.KindPast, Name: n.Name}, n.Past)
 	for _, c := range changes {
-		t.out.Nodes = append(t.out.Nodes, NodeNews{n.Name, c})
+		t.out.Nodes = append(t.out.Nodes, effects.NodeNews{Name: n.Name, NodeChange: c})
 	}
 }
 

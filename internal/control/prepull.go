@@ -12,10 +12,10 @@ import (
 // planImages tells nodes of the images that the plan's reservations will want
 // there. It is derived from the plan alone, so nothing of it is recorded.
 func (t *nodes) planImages(reservations []sched.Reservation) {
-	if t.out.noRecords {
+	if t.out.NoRecords {
 		return // a simulation has no images
 	}
-	planned := ahead.Planned(t.out.now, reservations)
+	planned := ahead.Planned(t.out.Now, reservations)
 	for _, n := range t.list {
 		list, changed, fresh := ahead.Next(n.Prepulls, planned[n.Name])
 		if !changed {

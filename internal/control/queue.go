@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -26,7 +27,7 @@ type queue struct {
 	windows   []state.Window // advance reservations, in the order they were made
 
 	ledger *ledger
-	out    *output
+	out    *effects.Output
 	cfg    *Config
 }
 
@@ -34,7 +35,7 @@ type queue struct {
 // nil. A job of the future, from before the clock was set back, counts as new.
 func (q *queue) enqueue(j, parent *state.Job) {
 	s := picture.Waiting(j)
-	s.Submitted = min(s.Submitted, q.out.now)
+	s.Submitted = min(s.Submitted, q.out.Now)
 	if parent != nil {
 		s.NotBefore = max(s.NotBefore, depend.Since(parent.Waits))
 	}
@@ -60,7 +61,7 @@ func (q *queue) dequeue(n job.Number) {
 // start takes in that a job begins to hold what its attempt says.
 func (q *queue) start(j *state.Job) {
 	if t := q.promised[j.Number]; t > 0 {
-		q.out.Missed = append(q.out.Missed, q.out.now-t)
+		q.out.Missed = append(q.out.Missed, q.out.Now-t)
 		delete(q.promised, j.Number)
 	}
 	must(q.sched.Start(picture.Running(j)))
@@ -78,7 +79,7 @@ func (q *queue) input(now sched.Time) sched.Input {
 // promise notes when jobs are to start that were not told so before.
 func (q *queue) promise(list []sched.Reservation) {
 	for _, r := range list {
-		if n := job.Number(r.Job); q.promised[n] == 0 && r.At > q.out.now {
+		if n := job.Number(r.Job); q.promised[n] == 0 && r.At > q.out.Now {
 			q.promised[n] = r.At
 		}
 	}
@@ -125,7 +126,7 @@ func (q *queue) reserve(w state.Window) error {
 		return err
 	}
 	w.Window, _ = q.sched.Window(w.Name) // what was chosen is kept over restarts
-	q.out.record(state.Record{Kind: state.KindWindow, Name: w.Name}, w)
+	q.out.Record(state.Record{Kind: state.KindWindow, Name: w.Name}, w)
 	q.windows = append(q.otherWindows(w.Name), w)
 	q.due = true
 	return nil
@@ -136,7 +137,7 @@ func (q *queue) unreserve(name string) bool {
 	if !q.sched.Unreserve(name) {
 		return false
 	}
-	q.out.store(state.Record{Kind: state.KindWindow, Name: name})
+	q.out.Store(state.Record{Kind: state.KindWindow, Name: name})
 	q.windows = q.otherWindows(name)
 	q.due = true
 	return true

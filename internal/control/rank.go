@@ -100,7 +100,7 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	j = a.jobs.change(j, line, func(j *state.Job) {
 		j.Attempt = at
 		if to == job.Running && j.State != job.Running && !j.State.Final() && j.State != job.MustHalt && j.State != job.Halting {
-			j.Started = max(ranks.Started(a.out.now, r), at.Start) // whatever the node says
+			j.Started = max(ranks.Started(a.out.Now, r), at.Start) // whatever the node says
 			j.First = cmp.Or(j.First, j.Started)
 		}
 		j.State = to
@@ -133,7 +133,7 @@ const lateWord = 10 * sched.Second
 // when a rank began and when it gave back what it held. A node says so about itself:
 // it is believed within the attempt, and an end not before the node was last heard.
 func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
-	if t := sched.Time(st.StartedMS); t > 0 && a.out.now-t > lateWord {
+	if t := sched.Time(st.StartedMS); t > 0 && a.out.Now-t > lateWord {
 		r.Begun = max(t, at.Start)
 	}
 	if st.Exit == nil {
@@ -141,8 +141,8 @@ func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
 	}
 	e := *st.Exit
 	t := sched.Time(cmp.Or(e.FreeMS, e.EndedMS))
-	if t <= 0 || a.out.now-t <= lateWord {
-		t = a.out.now
+	if t <= 0 || a.out.Now-t <= lateWord {
+		t = a.out.Now
 	}
 	e.FreeMS = int64(max(t, at.Start, r.Begun, a.nodes.before))
 	r.Exit = &e
@@ -154,11 +154,11 @@ func (a *attempts) ended(j *state.Job) sched.Time {
 	end := max(j.Attempt.Start, j.Started)
 	for _, r := range j.Attempt.Ranks {
 		if r.Exit == nil || r.Exit.FreeMS == 0 {
-			return a.out.now
+			return a.out.Now
 		}
 		end = max(end, sched.Time(r.Exit.FreeMS))
 	}
-	return min(end, a.out.now)
+	return min(end, a.out.Now)
 }
 
 // acknowledged takes in what a node says of signals that it has sent to a rank.

@@ -15,6 +15,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control/ask"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -76,7 +77,7 @@ func (w *world) restart() {
 	w.check()
 }
 
-func (w *world) store(e Effects) Effects {
+func (w *world) store(e effects.Set) effects.Set {
 	for _, r := range e.Records {
 		if r.Value == nil {
 			delete(w.stored, recordKey(r))

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/effects"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -14,7 +15,7 @@ func (c *Controller) Due() bool { return c.queue.due }
 
 // Schedule runs one round: it asks sched.Decide and does what the plan says.
 // Its effects have no answer.
-func (c *Controller) Schedule(now sched.Time) Effects {
+func (c *Controller) Schedule(now sched.Time) effects.Set {
 	s := c.begin(now)
 	s.queue.due = false
 	plan := sched.Decide(s.queue.input(now))

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"gbatch/internal/control/effects"
 	"gbatch/internal/control/idle"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -10,18 +11,18 @@ import (
 // check of them, and holds those below it that it may touch; none knows one that
 // is below it in this list.
 type parts struct {
-	cfg       *Config    // the rules in force; only Reconfigure replaces them
-	depends   *depends   // jobs that wait for others
-	arrays    *arrays    // which tasks of arrays are jobs, and what arrays come to
-	attempts  *attempts  // jobs that hold something: their starts and ends
-	nodes     *nodes     // the nodes and what is wanted of them
-	jobs      *jobs      // the table; nothing else writes to it
-	templates *templates // jobs that make jobs, and when
-	limits    *limits    // run times that are kept here
-	idle      idle.Jobs  // jobs that want to end when their GPUs do nothing
-	queue     *queue     // the scheduler and its last plan
-	ledger    *ledger    // the accounts
-	out       *output    // what the step asks of the owner
+	cfg       *Config         // the rules in force; only Reconfigure replaces them
+	depends   *depends        // jobs that wait for others
+	arrays    *arrays         // which tasks of arrays are jobs, and what arrays come to
+	attempts  *attempts       // jobs that hold something: their starts and ends
+	nodes     *nodes          // the nodes and what is wanted of them
+	jobs      *jobs           // the table; nothing else writes to it
+	templates *templates      // jobs that make jobs, and when
+	limits    *limits         // run times that are kept here
+	idle      idle.Jobs       // jobs that want to end when their GPUs do nothing
+	queue     *queue          // the scheduler and its last plan
+	ledger    *ledger         // the accounts
+	out       *effects.Output // what the step asks of the owner
 	intern    *state.Interner
 }
 
@@ -34,17 +35,17 @@ type step struct {
 
 // begin is the beginning of every step. There is one at a time.
 func (c *Controller) begin(now sched.Time) *step {
-	c.out.begin(now, c.cfg.NoRecords)
+	c.out.Begin(now, c.cfg.NoRecords)
 	c.step = step{c.parts, now}
 	c.nodes.by = ""
 	return &c.step
 }
 
 // finish is the end of every step: all follows that follows from it.
-func (s *step) finish() Effects {
+func (s *step) finish() effects.Set {
 	s.depends.follow()
 	s.ledger.record()
-	return s.out.Effects
+	return s.out.Set
 }
 
 func must(err error) {
@@ -66,7 +67,7 @@ type Event[A any] interface {
 type none struct{}
 
 // Apply takes one event.
-func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal, Effects) {
+func Apply[A any](c *Controller, now sched.Time, ev Event[A]) (A, *state.Refusal, effects.Set) {
 	s := c.begin(now)
 	answer, refusal := ev.apply(s)
 	return answer, refusal, s.finish()

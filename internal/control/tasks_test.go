@@ -72,7 +72,7 @@ func TestTasksAreASet(t *testing.T) {
 			}
 			under := w.c.begin(w.now)
 			under.jobs.storeTasks(1, got)
-			w.store(under.out.Effects)
+			w.store(under.out.Set)
 		}
 		for p := range got.Len() {
 			i := a.Index(p)

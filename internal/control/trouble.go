@@ -16,7 +16,7 @@ func (t *nodes) countTrouble(r state.Rank, suspect job.Number) {
 	n := *t.get(r.Alloc.Node)
 	switch {
 	case r.Exit.Reason.Class() == job.Infra:
-		n.Trouble = fit.Failed(n.Trouble, t.out.now, suspect, ranks.Exit(r))
+		n.Trouble = fit.Failed(n.Trouble, t.out.Now, suspect, ranks.Exit(r))
 	case r.Exit.StartedMS > 0 && n.Trouble != nil:
 		n.Trouble = nil // a program ran there
 	default:
@@ -38,7 +38,7 @@ func (t *jobs) suspect(j *state.Job) job.Number {
 // suffices then for the next penalty.
 func (t *nodes) endPenalties() {
 	for _, n := range t.list {
-		if p := n.Penalty(); p > 0 && p <= t.out.now {
+		if p := n.Penalty(); p > 0 && p <= t.out.Now {
 			v, again := *n, *n.Trouble
 			again.Until, again.Why = 0, ""
 			v.Trouble = &again

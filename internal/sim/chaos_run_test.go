@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/control"
 	"gbatch/internal/control/amend"
 	"gbatch/internal/control/ask"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/job"
 	"gbatch/internal/job/indexes"
 	"gbatch/internal/node"
@@ -132,7 +133,7 @@ func (x *chaos) fail(err error) {
 }
 
 // done makes a step's records durable and checks what must hold after it.
-func (x *chaos) done(e control.Effects) {
+func (x *chaos) done(e effects.Set) {
 	for _, r := range e.Records {
 		k := fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name)
 		if r.Value == nil {

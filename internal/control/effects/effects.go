@@ -1,4 +1,6 @@
-package control
+// Package effects is what a step of the controller asks of its owner: what must be
+// stored, who is to be told and what has changed. It decides nothing.
+package effects
 
 import (
 	"gbatch/internal/job"
@@ -7,11 +9,11 @@ import (
 	"gbatch/sched"
 )
 
-// Effects is what a step asks of its owner. The order is the promise that
+// Set is what a step asks of its owner. The order is the promise that
 // nothing acknowledged is lost: first Records are made durable, all of them
 // together; only then is the event answered, are the nodes in Wake told, and may
 // anyone see a View taken after the step.
-type Effects struct {
+type Set struct {
 	Records []state.Record // must be durable before anything below happens
 	Wake    []string       // nodes whose desired set changed
 	Changed []job.Number   // jobs that changed, for those who watch them
@@ -41,8 +43,8 @@ type Moved struct {
 	Told     bool      // the job's document names who is to be told
 }
 
-// Add appends another step's effects.
-func (e *Effects) Add(o Effects) {
+// Add appends those of another step.
+func (e *Set) Add(o Set) {
 	e.Records = append(e.Records, o.Records...)
 	e.Wake = append(e.Wake, o.Wake...)
 	e.Changed = append(e.Changed, o.Changed...)
@@ -52,50 +54,52 @@ func (e *Effects) Add(o Effects) {
 	e.Prepulled = append(e.Prepulled, o.Prepulled...)
 }
 
-// output is the effects of the step under way, and when it happens.
-type output struct {
-	Effects
-	now       sched.Time
-	noRecords bool // see Config
+// Output is the effects of the step under way, and when it happens. Each part of
+// the controller adds to it what it has done.
+type Output struct {
+	Set
+	Now       sched.Time
+	NoRecords bool // nothing is ever stored: for a simulation that never restarts
 }
 
-func (o *output) begin(now sched.Time, noRecords bool) { *o = output{now: now, noRecords: noRecords} }
+// Begin is the beginning of a step: nothing is asked yet.
+func (o *Output) Begin(now sched.Time, noRecords bool) { *o = Output{Now: now, NoRecords: noRecords} }
 
-// store adds records that have their values.
-func (o *output) store(list ...state.Record) {
-	if !o.noRecords {
+// Store adds records that have their values.
+func (o *Output) Store(list ...state.Record) {
+	if !o.NoRecords {
 		o.Records = append(o.Records, list...)
 	}
 }
 
-// record adds a record of a value. A pointer to it costs nothing where there are no
+// Record adds a record of a value. A pointer to it costs nothing where there are no
 // records.
-func (o *output) record(r state.Record, value any) {
-	if !o.noRecords {
+func (o *Output) Record(r state.Record, value any) {
+	if !o.NoRecords {
 		r.Value = state.Encode(value)
 		o.Records = append(o.Records, r)
 	}
 }
 
-// job adds that a job is new or another now, and the line of its timeline, if
+// Job adds that a job is new or another now, and the line of its timeline, if
 // there is one.
-func (o *output) job(j *state.Job, before job.State, text string) {
+func (o *Output) Job(j *state.Job, before job.State, text string) {
 	o.Changed = append(o.Changed, j.Number)
-	o.record(state.Record{Kind: state.KindJob, Job: j.Number}, j)
-	if o.noRecords || text == "" && j.State == before {
+	o.Record(state.Record{Kind: state.KindJob, Job: j.Number}, j)
+	if o.NoRecords || text == "" && j.State == before {
 		return
 	}
-	l := state.Line{Time: o.now, Message: text}
+	l := state.Line{Time: o.Now, Message: text}
 	if j.State != before {
 		l.State = j.State
 	}
-	o.record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version}, l)
+	o.Record(state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version}, l)
 }
 
-// moved notes a change of state for those who want to hear of it; of an array that
+// Move notes a change of state for those who want to hear of it; of an array that
 // is the whole, not each task.
-func (o *output) moved(j *state.Job, from job.State) {
-	if j.Parent == 0 && j.Cron == nil && !o.noRecords {
+func (o *Output) Move(j *state.Job, from job.State) {
+	if j.Parent == 0 && j.Cron == nil && !o.NoRecords {
 		o.Moved = append(o.Moved, Moved{Job: j.Number, User: j.Owner.User, From: from, To: j.State, Version: j.Version, Told: j.Request.Told})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -40,7 +40,7 @@ func newFeed(epoch uint64) *feed {
 }
 
 // publish adds what a turn has changed. Its records must be durable.
-func (f *feed) publish(before, after *state.View, eff *control.Effects) {
+func (f *feed) publish(before, after *state.View, eff *effects.Set) {
 	changes := jobChanges(after, eff)
 	changes = append(changes, nodeChanges(before.Nodes, after.Nodes)...)
 	if len(changes) == 0 {
@@ -85,7 +85,7 @@ func (f *feed) After(id uint64) (out []Update, last uint64, all bool, ring <-cha
 	return out, f.last, true, f.more
 }
 
-func jobChanges(v *state.View, eff *control.Effects) []Update {
+func jobChanges(v *state.View, eff *effects.Set) []Update {
 	if len(eff.Changed) == 0 {
 		return nil
 	}

@@ -3,7 +3,7 @@ package loop
 import (
 	"testing"
 
-	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/state"
 )
 
@@ -14,8 +14,8 @@ func TestFeed(t *testing.T) {
 	node := func(name string) *state.View { return &state.View{Nodes: []*state.Node{{Name: name}}} }
 	zero := f.Position()
 	for range feedSize/2 + 5 { // each: one comes, one goes
-		f.publish(empty, node("a"), &control.Effects{})
-		f.publish(node("a"), empty, &control.Effects{})
+		f.publish(empty, node("a"), &effects.Set{})
+		f.publish(node("a"), empty, &effects.Set{})
 	}
 	if len(f.kept) != feedSize || cap(f.kept) > 2*feedSize {
 		t.Errorf("it keeps %d changes in room for %d", len(f.kept), cap(f.kept))
@@ -51,6 +51,6 @@ func TestFeed(t *testing.T) {
 		t.Error("it rings for nothing")
 	default:
 	}
-	f.publish(empty, node("b"), &control.Effects{})
+	f.publish(empty, node("b"), &effects.Set{})
 	<-ring
 }

@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -71,7 +72,7 @@ type Loop struct {
 
 // Hooks tells others of changes of jobs.
 type Hooks interface {
-	Records(moved []control.Moved) []state.Record // to be stored with the changes
+	Records(moved []effects.Moved) []state.Record // to be stored with the changes
 	Take(stored []state.Record)                   // they are
 }
 
@@ -93,7 +94,7 @@ type request struct {
 // applied is what came of an event. Its type and that of its answer are known to
 // who sent it alone.
 type applied struct {
-	effects control.Effects
+	effects effects.Set
 	refusal *state.Refusal
 	audit   func() control.Audit
 }
@@ -145,7 +146,7 @@ func begin[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) 
 	_, r.submit = any(ev).(control.Submit)
 	_, r.frugal = any(ev).(control.NodeAlive)
 	r.apply = func(c *control.Controller, now sched.Time) applied {
-		var eff control.Effects
+		var eff effects.Set
 		answer, refusal, eff = control.Apply(c, now, ev)
 		return applied{eff, refusal, func() control.Audit { return control.AuditOf(ev, answer, refusal) }}
 	}
@@ -249,7 +250,7 @@ func (l *Loop) turn(batch []request) error {
 	l.now = max(l.now, l.clock.now())
 	l.clock.keep()
 	stop := l.checkDisk()
-	var eff control.Effects
+	var eff effects.Set
 	if stop == nil { // of before this turn, and so before its changes
 		eff.Records = l.recordRefused(false)
 	}
@@ -324,7 +325,7 @@ func (l *Loop) notStored(err error) error {
 }
 
 // apply takes one request into the turn's effects.
-func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
+func (l *Loop) apply(r request, stop error, eff *effects.Set) error {
 	if r.ask != nil {
 		return nil
 	}
@@ -355,7 +356,7 @@ func (l *Loop) apply(r request, stop error, eff *control.Effects) error {
 }
 
 // pass lets time pass and decides who starts.
-func (l *Loop) pass(eff *control.Effects) {
+func (l *Loop) pass(eff *effects.Set) {
 	if t := l.ctl.NextTick(l.now); t > 0 && t <= l.now {
 		_, _, e := control.Apply(l.ctl, l.now, control.Tick{Told: l.told.at, Zone: ZoneOf})
 		eff.Add(e)

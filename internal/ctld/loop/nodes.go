@@ -4,12 +4,12 @@ import (
 	"context"
 	"log/slog"
 
-	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 )
 
 // tellOfNodes writes what became of nodes into the log: each change once, as the
 // controller says nothing of a node twice.
-func (l *Loop) tellOfNodes(list []control.NodeNews) {
+func (l *Loop) tellOfNodes(list []effects.NodeNews) {
 	for _, c := range list {
 		level := slog.LevelInfo
 		switch c.State {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
-	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/mail"
@@ -118,7 +118,7 @@ func Open(c Config, st *store.Store) (*Sender, error) {
 }
 
 // Records are what is to be stored with changes, so that services are told of them.
-func (s *Sender) Records(moved []control.Moved) (out []state.Record) {
+func (s *Sender) Records(moved []effects.Moved) (out []state.Record) {
 	if len(moved) == 0 {
 		return nil
 	}

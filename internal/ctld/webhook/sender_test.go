@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gbatch/internal/control"
+	"gbatch/internal/control/effects"
 	"gbatch/internal/ctld/notice"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
@@ -20,10 +20,10 @@ func TestFloodOfOne(t *testing.T) {
 		tooMany: notice.Notice{Log: slog.New(slog.DiscardHandler)}, list: map[key]*waiting{}, users: map[string]int{}}
 	next := job.Number(0)
 	moves := func(user string, n int) (stored int) {
-		var moved []control.Moved
+		var moved []effects.Moved
 		for range n {
 			next++
-			moved = append(moved, control.Moved{Job: next, User: user, To: job.Queued, Version: 1})
+			moved = append(moved, effects.Moved{Job: next, User: user, To: job.Queued, Version: 1})
 		}
 		records := s.Records(moved)
 		s.Take(records)
@@ -50,9 +50,9 @@ func TestFloodOfOne(t *testing.T) {
 func TestOneUsersAddresses(t *testing.T) {
 	s := &Sender{conf: func() *site.Config { return &site.Config{} }, now: time.Now, more: make(chan struct{}, 1),
 		list: map[key]*waiting{}, users: map[string]int{}, sending: map[string]int{}, services: map[string]*service{}}
-	var moved []control.Moved
+	var moved []effects.Moved
 	for n := range job.Number(20) {
-		m := control.Moved{Job: n + 1, User: "ann", To: job.Finished, Version: 1, Told: n > 0}
+		m := effects.Moved{Job: n + 1, User: "ann", To: job.Finished, Version: 1, Told: n > 0}
 		if n > 17 {
 			m.User = "bob"
 		}
