@@ -45,7 +45,7 @@ var below = map[string][]string{
 	"internal/control/picture": {"sched", "internal/control/need", "internal/job", "internal/state"},
 	"internal/control/ranks":   {"sched", "sched/words", "internal/job", "internal/node", "internal/state"},
 	"internal/control/retry":   {"sched", "internal/job", "internal/node", "internal/state"},
-	"internal/control": {"internal/control/effects", "internal/job/indexes", "internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
+	"internal/control": {"internal/control/ledger", "internal/control/templates", "internal/control/effects", "internal/job/indexes", "internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
 		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
 	"internal/store":       {"internal/job", "internal/state", "internal/store/floor"},
@@ -207,17 +207,19 @@ var below = map[string][]string{
 	"internal/noded/account":    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
 	"internal/ctld/ids":         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
 	"internal/control/moments":  {"sched", "internal/job"}, "internal/control/partition": {"sched", "sched/words", "internal/job", "internal/state"},
-	"internal/control/effects": {"sched", "internal/job", "internal/node", "internal/state"},
-	"internal/control/need":    {"internal/job", "internal/state"},
-	"internal/control/amend":   {"sched", "internal/job", "internal/state"},
-	"internal/control/quota":   {"sched", "internal/job", "internal/state"},
-	"internal/control/recur":   {"sched", "sched/spec", "internal/job", "internal/state"},
-	"internal/ctld/notice":     {},
-	"internal/ctld/conns":      {"internal/api", "internal/ctld/notice"},
-	"internal/ctld/fair":       {},
-	"internal/ctld/places":     {"internal/ctld/fair"},
-	"internal/noded/disk":      {"cgroups", "internal/client", "internal/job", "internal/noded/config", "internal/sparse"},
-	"oci/hostnet":              {"cgroups", "oci/netns"},
+	"internal/control/ledger":    {"accounting", "internal/control/effects", "internal/state", "sched"},
+	"internal/control/templates": {"internal/job", "internal/state", "sched"},
+	"internal/control/effects":   {"sched", "internal/job", "internal/node", "internal/state"},
+	"internal/control/need":      {"internal/job", "internal/state"},
+	"internal/control/amend":     {"sched", "internal/job", "internal/state"},
+	"internal/control/quota":     {"sched", "internal/job", "internal/state"},
+	"internal/control/recur":     {"sched", "sched/spec", "internal/job", "internal/state"},
+	"internal/ctld/notice":       {},
+	"internal/ctld/conns":        {"internal/api", "internal/ctld/notice"},
+	"internal/ctld/fair":         {},
+	"internal/ctld/places":       {"internal/ctld/fair"},
+	"internal/noded/disk":        {"cgroups", "internal/client", "internal/job", "internal/noded/config", "internal/sparse"},
+	"oci/hostnet":                {"cgroups", "oci/netns"},
 }
 
 // command is what each command of the suite may import.
@@ -227,4 +229,4 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos", "internal/fleet"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/control/effects"
 	"gbatch/internal/control/launches"
+	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -24,7 +25,7 @@ type attempts struct {
 	jobs   *jobs
 	nodes  *nodes
 	queue  *queue
-	ledger *ledger
+	ledger *ledger.Ledger
 	out    *effects.Output
 	cfg    *Config
 }
@@ -66,8 +67,8 @@ func (a *attempts) close(j *state.Job) {
 	a.queue.sched.End(sched.JobID(j.Number))
 	closed := *j
 	closed.Attempt = &at
-	a.ledger.charge(&closed, a.ledger.End)
-	at.Used = at.Used.Plus(a.ledger.held(charges(&closed)...))
+	a.ledger.Charge(&closed, a.ledger.End)
+	at.Used = at.Used.Plus(a.ledger.Held(ledger.Charges(&closed)...))
 	a.out.Record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, &at)
 	to, reason, text, retried := a.decide(j, &at)
 	if ranks.Unsure(&at) && (to == job.Queued || to == job.Halted) {
@@ -175,9 +176,9 @@ func (a *attempts) assign(s sched.Start) {
 		j.Reason, j.Text = job.None, ""
 	})
 	a.queue.start(j)
-	a.ledger.charge(j, a.ledger.Begin)
-	a.ledger.CountStart(charges(j)[0], int64(waited))
-	a.ledger.Defer(charges(j)[0], int64(s.Until))
+	a.ledger.Charge(j, a.ledger.Begin)
+	a.ledger.CountStart(ledger.Charges(j)[0], int64(waited))
+	a.ledger.Defer(ledger.Charges(j)[0], int64(s.Until))
 	for _, name := range names {
 		a.nodes.arrive(name, j.Number)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gbatch/internal/control/depend"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -72,16 +73,16 @@ func (t *jobs) moved(old, j *state.Job) {
 		delete(t.idle, j.Number)
 	}
 	if j.Cron != nil {
-		t.templates.next = t.out.Now // looked up anew by the next Tick
+		t.templates.Changed(t.out.Now)
 	}
 	if !old.State.Final() && j.State.Final() {
 		j.Ended = t.out.Now
 		if old.State.Active() && j.Attempt.End > 0 {
 			j.Ended = j.Attempt.End // its nodes may have told late
 		}
-		t.ledger.countEnd(j)
+		t.ledger.Ended(j)
 		t.queue.observe(j)
-		if j.Sealed && !t.keepsSealed(j) {
+		if j.Sealed && !templates.KeepsSealed(j, &t.table) {
 			j.Sealed = false
 			t.out.Store(state.Record{Kind: state.KindSecret, Job: j.Document()})
 		}
@@ -94,8 +95,8 @@ func (t *jobs) add(j *state.Job, line string) {
 	t.depends.Add(j)
 	t.depends.AddName(j, &t.table)
 	if j.Cron != nil {
-		t.templates.add(j.Number)
-		t.templates.findNext(t)
+		t.templates.Add(j.Number)
+		t.templates.FindNext(&t.table)
 	}
 	switch {
 	case j.Tasks != nil:

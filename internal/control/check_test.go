@@ -23,14 +23,14 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"holds nothing":       {func(c *Controller) { c.queue.sched.End(1) }, "job 1 is RUNNING; to the scheduler it waits false and runs false"},
 		"unknown window":      {func(c *Controller) { c.queue.windows = []state.Window{{Window: sched.Window{Name: "w"}}} }, "reservation w is unknown to the scheduler"},
 		"charged for nothing": {func(c *Controller) { must(c.ledger.Begin(accounting.Charge{Project: "p", User: "u", MilliCPU: 1})) }, `user "u" in project "p" is charged`},
-		"not charged":         {func(c *Controller) { c.ledger.charge(c.jobs.get(1), c.ledger.End) }, `user "ann" in project "vision" is charged`},
+		"not charged":         {func(c *Controller) { c.ledger.Charge(c.jobs.get(1), c.ledger.End) }, `user "ann" in project "vision" is charged`},
 		"counted wrong":       {func(c *Controller) { c.jobs.waiting++ }, "counted 1 queued jobs, kept count is 2"},
 		"owned wrong":         {func(c *Controller) { c.jobs.owned.Put(nil, c.jobs.get(2)) }, "user ann is said to have {Jobs:3 "},
 		"number given":        {func(c *Controller) { c.jobs.next = 2 }, "job 2: the next one is to be 2"},
 		"job on no node":      {func(c *Controller) { c.nodes.leave("n1", 1) }, "job 1: node n1 and the job disagree"},
 		"node with no job":    {func(c *Controller) { c.nodes.arrive("n1", 2) }, "node n1 has job 2, which is not there"},
 		"watched in vain":     {func(c *Controller) { c.idle[2] = nil }, "the GPUs of job 2 are watched, which does not run"},
-		"templates":           {func(c *Controller) { c.templates.numbers = []job.Number{2, 1} }, "templates [2 1] are not in order"},
+		"templates":           {func(c *Controller) { c.jobs.get(2).Cron = &state.Cron{} }, "job 2 is a template that makes no jobs"},
 		"granted twice": {func(c *Controller) {
 			c.jobs.get(1).Attempt.Ranks[0].Alloc.GPUs = []sched.GPUShare{{UUID: "a", Milli: 600}, {UUID: "a", Milli: 600}}
 		}, "GPU a of n1 is granted 1200/1000 times"},

@@ -11,8 +11,10 @@ import (
 	"gbatch/internal/control/effects"
 	"gbatch/internal/control/fit"
 	"gbatch/internal/control/idle"
+	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/partition"
 	"gbatch/internal/control/quota"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -80,17 +82,15 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scheduling policy: %w", err)
 	}
-	books, err := accounting.New(cfg.Accounting)
-	if err != nil {
-		return nil, fmt.Errorf("accounting: %w", err)
-	}
 	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}}
 	p := &c.parts
 	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &effects.Output{NoRecords: cfg.NoRecords}
-	p.ledger = &ledger{Ledger: books, cfg: p.cfg, out: p.out}
+	if p.ledger, err = ledger.New(ledger.Rules{Accounts: &p.cfg.Accounting, Policy: &p.cfg.Policy}, p.out); err != nil {
+		return nil, err
+	}
 	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out, cfg: p.cfg}
-	p.templates, p.limits, p.idle = &templates{}, &limits{}, idle.Jobs{}
+	p.templates, p.limits, p.idle = &templates.Set{}, &limits{}, idle.Jobs{}
 	p.jobs = &jobs{
 		byUUID: map[[16]byte]job.Number{}, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
 		templates: p.templates, limits: p.limits, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
@@ -107,12 +107,22 @@ func (c *Controller) View(now sched.Time) *state.View {
 	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
 }
 
+// Days is what the ledger has not closed yet, as of now. Only the owner may call
+// it.
+func (c *Controller) Days(now sched.Time) []accounting.Day { return c.ledger.Days(int64(now)) }
+
+// Terms is the share tree. Only the owner may call it.
+func (c *Controller) Terms(now sched.Time) []accounting.Term { return c.ledger.Terms(int64(now)) }
+
+// Ledger is a copy of the accounts, for readers. Only the owner may call it.
+func (c *Controller) Ledger() *accounting.Ledger { return c.ledger.Copy() }
+
 // Check verifies every invariant that holds between steps. Tests and the
 // simulator call it after each step; it costs O(jobs).
 func (c *Controller) Check() error {
 	return errors.Join(
-		c.queue.check(c.jobs), c.ledger.check(c.jobs), c.attempts.check(), c.jobs.check(), c.nodes.check(c.jobs),
-		c.limits.check(c.jobs), c.idle.Check(&c.jobs.table), c.templates.check(c.jobs),
+		c.queue.check(c.jobs), c.ledger.Check(c.jobs.charges()), c.attempts.check(), c.jobs.check(), c.nodes.check(c.jobs),
+		c.limits.check(c.jobs), c.idle.Check(&c.jobs.table), c.templates.Check(&c.jobs.table),
 		c.depends.Check(&c.jobs.table), c.arrays.Check(&c.jobs.table),
 	)
 }

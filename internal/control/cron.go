@@ -2,9 +2,9 @@ package control
 
 import (
 	"fmt"
-	"slices"
 
 	"gbatch/internal/control/picture"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -19,93 +19,35 @@ import (
 // could act on them, the controller being down or the template on hold, at most
 // one is made up for.
 
-// nextOf is the first time after a moment that a table names.
-func nextOf(lines []string, after sched.Time) (sched.Time, error) {
-	var first sched.Time
-	for _, line := range lines {
-		t, err := job.NextCron(line, job.Instant(after))
-		if err != nil {
-			return 0, err
-		}
-		if first == 0 || sched.Time(t) < first {
-			first = sched.Time(t)
-		}
-	}
-	return first, nil
-}
-
 // cron is the template's part of a new job; nil if it is none.
 func (e Submit) cron(now sched.Time) (*state.Cron, *state.Refusal) {
 	g := e.Spec.Gbatch
 	if g == nil || len(g.Cron) == 0 {
 		return nil, nil
 	}
-	next, err := nextOf(g.Cron, now)
+	next, err := templates.After(g.Cron, now)
 	if err != nil {
 		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
 	}
 	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks}, nil
 }
 
-// templates is those that are not over, by number, and when the first of them is
-// to make its next job.
-type templates struct {
-	numbers []job.Number
-	next    sched.Time // 0: none waits for its time
-}
-
-// add takes in a template that is not over.
-func (t *templates) add(n job.Number) {
-	at, _ := slices.BinarySearch(t.numbers, n)
-	t.numbers = slices.Insert(t.numbers, at, n)
-}
-
-// findNext finds out when the next job is due, and forgets templates that have
-// ended.
-func (t *templates) findNext(jobs *jobs) {
-	t.next = 0
-	t.numbers = slices.DeleteFunc(t.numbers, func(n job.Number) bool {
-		j := jobs.get(n)
-		if j == nil || j.State.Final() {
-			return true
-		}
-		if j.State == job.Queued && (t.next == 0 || j.Cron.Next < t.next) {
-			t.next = j.Cron.Next
-		}
-		return false
-	})
-}
-
-func (t *templates) check(jobs *jobs) error {
-	if !slices.IsSorted(t.numbers) {
-		return fmt.Errorf("templates %v are not in order", t.numbers)
-	}
-	for j := range jobs.all() {
-		if _, known := slices.BinarySearch(t.numbers, j.Number); j.Cron != nil && !j.State.Final() && !known {
-			return fmt.Errorf("job %d is a template that makes no jobs", j.Number)
-		}
-	}
-	return nil
-}
-
 // templates makes the jobs that are due.
 func (e Tick) templates(s *step) {
-	if s.templates.next == 0 || s.now < s.templates.next {
+	if next := s.templates.Next(); next == 0 || s.now < next {
 		return
 	}
-	for _, n := range s.templates.numbers {
-		if j := s.jobs.get(n); j != nil && j.State == job.Queued && j.Cron.Next <= s.now {
-			e.make(s, j)
-		}
+	for _, n := range s.templates.Due(s.now, &s.jobs.table) {
+		e.make(s, s.jobs.get(n))
 	}
-	s.templates.findNext(s.jobs)
+	s.templates.FindNext(&s.jobs.table)
 }
 
 // make makes a template's job, unless something speaks against it, and sets its
 // next time.
 func (e Tick) make(s *step, t *state.Job) {
 	due := t.Cron.Next
-	next, err := nextOf(t.Cron.Lines, s.now)
+	next, err := templates.After(t.Cron.Lines, s.now)
 	must(err) // it was checked when it was submitted
 	cron := *t.Cron
 	cron.Next = next
@@ -139,25 +81,4 @@ func (Tick) skip(s *step, t *state.Job) string {
 		return r.Message
 	}
 	return ""
-}
-
-// template is who made a job and makes more, nil if nobody does.
-func (t *jobs) template(j *state.Job) *state.Job {
-	if m := t.get(j.Template); j.Template != 0 && m != nil && !m.State.Final() {
-		return m
-	}
-	return nil
-}
-
-// keepsSealed says that what is sealed for a job is needed still when it ends:
-// by who continues it, by its template, or by the job that its template made last.
-func (t *jobs) keepsSealed(j *state.Job) bool {
-	if j.State == job.Halted || t.template(j) != nil {
-		return true
-	}
-	if j.Cron == nil {
-		return false
-	}
-	last := t.get(j.Cron.Last)
-	return last != nil && !last.State.Final()
 }

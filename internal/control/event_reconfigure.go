@@ -19,8 +19,9 @@ func (e Reconfigure) apply(s *step) (none, *state.Refusal) {
 		must(set(old)) // it was in force
 		return none{}, &state.Refusal{Code: state.Conflict, Message: err.Error(), Hint: "the old rules stay in force"}
 	}
-	must(s.ledger.rebase(s.jobs)) // charges come from allocations, which are in bounds
-	*s.cfg, s.queue.due, s.ledger.shares = e.Config, true, nil
+	must(s.ledger.Rebase(s.jobs.charges())) // charges come from allocations, which are in bounds
+	*s.cfg, s.queue.due = e.Config, true
+	s.ledger.ForgetShares()
 	for _, n := range s.nodes.list { // the slice is never changed in place
 		v := *n
 		v.Partitions = s.cfg.Partitions.Of(n)

@@ -150,7 +150,7 @@ func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Ra
 	})
 	if !same {
 		must(a.ledger.End(j.Charge(old, a.out.Now)))
-		at.Used = at.Used.Plus(a.ledger.held(j.Charge(old, a.out.Now)))
+		at.Used = at.Used.Plus(a.ledger.Held(j.Charge(old, a.out.Now)))
 	}
 	j = a.jobs.change(j, line, func(j *state.Job) { j.Attempt = at })
 	if !same {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/control/quota"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -38,7 +39,7 @@ func (e SetSecrets) apply(s *step) (secretsSet, *state.Refusal) {
 		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: its secrets were deleted", j.Number, j.State)}
 	case j.Parent > 0:
 		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %s has the secrets of its array", j.ID()), Hint: fmt.Sprintf("set those of job %d", j.Parent)}
-	case s.jobs.template(j) != nil:
+	case templates.Maker(j, &s.jobs.table) != nil:
 		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d has the secrets of the template that made it", j.Number), Hint: fmt.Sprintf("set those of job %d", j.Template)}
 	case j.Secrets == 0:
 		return secretsSet{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d was submitted without secrets, so its container has no place for them", j.Number),

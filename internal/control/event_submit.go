@@ -101,7 +101,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		return Submitted{}, r
 	}
 	if e.DryRun {
-		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Left: left, Budget: s.ledger.budget(e.Project)}, nil
+		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Left: left, Budget: s.ledger.Budget(e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace {
 		others.waits = e.replace(s, others.waits)
@@ -122,7 +122,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 		s.arrays.update() // it is over if none of its tasks can start
 		j = s.jobs.get(j.Number)
 	}
-	return Submitted{Number: j.Number, State: j.State, Request: req, Left: left, Budget: s.ledger.budget(e.Project)}, nil
+	return Submitted{Number: j.Number, State: j.State, Request: req, Left: left, Budget: s.ledger.Budget(e.Project)}, nil
 }
 
 func (e Submit) who() ask.Who {

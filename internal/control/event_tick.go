@@ -29,7 +29,7 @@ func (e Tick) apply(s *step) (none, *state.Refusal) {
 	s.nodes.endPenalties()
 	s.jobs.evict()
 	e.templates(s)
-	if s.ledger.roll() {
+	if s.ledger.CloseDays() {
 		s.queue.due = true
 	}
 	for _, w := range s.queue.windows { // the slice is never changed in place
@@ -88,8 +88,8 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	if c.depends.Pending() {
 		sooner(now)
 	}
-	sooner(c.templates.next)
-	sooner(max(c.ledger.rollAt, 1)) // 0: not known yet
+	sooner(c.templates.Next())
+	sooner(c.ledger.NextClose())
 	if c.queue.plan != nil {
 		sooner(c.queue.plan.Wake)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -77,7 +78,7 @@ func (a *attempts) succeed(j *state.Job) {
 		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
 		DocBytes: j.DocBytes, SealedBytes: j.SealedBytes,
 	}
-	if t := a.jobs.template(j); t != nil {
+	if t := templates.Maker(j, &a.jobs.table); t != nil {
 		cron := *t.Cron
 		cron.Last = s.Number
 		a.jobs.change(t, "", func(t *state.Job) { t.Cron = &cron })

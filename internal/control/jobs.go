@@ -6,11 +6,14 @@ import (
 	"iter"
 	"slices"
 
+	"gbatch/accounting"
 	"gbatch/internal/control/array"
 	"gbatch/internal/control/depend"
 	"gbatch/internal/control/effects"
 	"gbatch/internal/control/idle"
+	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/quota"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -34,11 +37,11 @@ type jobs struct {
 
 	arrays    *array.Set
 	depends   *depend.Set
-	templates *templates
+	templates *templates.Set
 	limits    *limits
 	idle      idle.Jobs
 	queue     *queue
-	ledger    *ledger
+	ledger    *ledger.Ledger
 	out       *effects.Output
 	cfg       *Config
 }
@@ -117,6 +120,16 @@ func (t *jobs) count() (waiting int) {
 		waiting += j.Waiting()
 	}
 	return waiting
+}
+
+// charges is what all that runs costs.
+func (t *jobs) charges() (running []accounting.Charge) {
+	for j := range t.all() {
+		if j.State.Active() {
+			running = append(running, ledger.Charges(j)...)
+		}
+	}
+	return running
 }
 
 func (t *jobs) check() error {

@@ -3,6 +3,7 @@ package control
 import (
 	"testing"
 
+	"gbatch/internal/control/ledger"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/sched"
@@ -101,7 +102,7 @@ func TestLateWord(t *testing.T) {
 			if j.State != job.Finished || j.Ended != began+tc.want || j.Attempt.End != j.Ended {
 				t.Errorf("it is %s, ended %d ms after its begin, its attempt %d ms; want %d", j.State, j.Ended-began, j.Attempt.End-began, tc.want)
 			}
-			if used, want := j.Used, w.c.ledger.held(charges(j)...); used != want {
+			if used, want := j.Used, w.c.ledger.Held(ledger.Charges(j)...); used != want {
 				t.Errorf("billed %v, want %v", used, want)
 			}
 		})

@@ -34,7 +34,7 @@ func (c *Controller) Load(r state.Record) error {
 		j.Request = c.intern.Request(*j.Request)
 		c.jobs.put(nil, j)
 		if j.Cron != nil && !j.State.Final() {
-			c.templates.add(j.Number)
+			c.templates.Add(j.Number)
 		}
 	case state.KindTasks:
 		r.Value = slices.Clone(r.Value) // it is looked at when all are there
@@ -115,16 +115,15 @@ func (c *Controller) Loaded(now sched.Time) error {
 			}
 		}
 	}
-	if err := c.ledger.rebase(c.jobs); err != nil {
+	if err := c.ledger.Loaded(c.jobs.charges()); err != nil {
 		return err
 	}
 	c.depends.Load(&c.jobs.table)
-	c.templates.findNext(c.jobs)
+	c.templates.FindNext(&c.jobs.table)
 	c.jobs.sortEnded()
 	for _, n := range c.jobs.ended {
 		c.queue.observe(c.jobs.get(n))
 	}
-	c.ledger.rollAt = now // what ended while no controller ran is closed first
 	c.queue.due = true
 	c.out.Begin(now, c.cfg.NoRecords) // all of it is stored
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/control/depend"
 	"gbatch/internal/control/effects"
+	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -26,7 +27,7 @@ type queue struct {
 	predictor predict.Predictor
 	windows   []state.Window // advance reservations, in the order they were made
 
-	ledger *ledger
+	ledger *ledger.Ledger
 	out    *effects.Output
 	cfg    *Config
 }
@@ -69,7 +70,7 @@ func (q *queue) start(j *state.Job) {
 
 // input is what the scheduler decides and answers by.
 func (q *queue) input(now sched.Time) sched.Input {
-	in := sched.Input{Now: now, State: q.sched, Shares: q.ledger.sharesOf(now)}
+	in := sched.Input{Now: now, State: q.sched, Shares: q.ledger.SharesOf(now)}
 	if q.plan != nil {
 		in.Last = q.plan.Reservations
 	}

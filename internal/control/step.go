@@ -3,6 +3,8 @@ package control
 import (
 	"gbatch/internal/control/effects"
 	"gbatch/internal/control/idle"
+	"gbatch/internal/control/ledger"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -17,11 +19,11 @@ type parts struct {
 	attempts  *attempts       // jobs that hold something: their starts and ends
 	nodes     *nodes          // the nodes and what is wanted of them
 	jobs      *jobs           // the table; nothing else writes to it
-	templates *templates      // jobs that make jobs, and when
+	templates *templates.Set  // jobs that make jobs, and when
 	limits    *limits         // run times that are kept here
 	idle      idle.Jobs       // jobs that want to end when their GPUs do nothing
 	queue     *queue          // the scheduler and its last plan
-	ledger    *ledger         // the accounts
+	ledger    *ledger.Ledger  // the accounts
 	out       *effects.Output // what the step asks of the owner
 	intern    *state.Interner
 }
@@ -44,7 +46,7 @@ func (c *Controller) begin(now sched.Time) *step {
 // finish is the end of every step: all follows that follows from it.
 func (s *step) finish() effects.Set {
 	s.depends.follow()
-	s.ledger.record()
+	s.ledger.Record()
 	return s.out.Set
 }
 
