@@ -1,12 +1,16 @@
 package client
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +72,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, err
 			return
 		}
 		defer resp.Body.Close()
-		for raw, err := range sse.Read(resp.Body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		for raw, err := range sse.Read(&wholeEvents{body: resp.Body}, &sse.ReadConfig{MaxEventSize: maxEvent}) {
 			silence.Reset(3 * api.PingEvery)
 			ev := Event{Kind: raw.Type}
 			if err == nil {
@@ -112,4 +116,35 @@ func (ev *Event) fill(raw sse.Event) (err error) {
 		return fmt.Errorf("decode an event: %w", err)
 	}
 	return nil
+}
+
+// wholeEvents passes on what belongs to events that came whole. One that was cut is told
+// again by the controller that is asked next; the parser would take it for whole where the
+// cut is behind a line, and for an error that is not the connection's where it is in one.
+type wholeEvents struct {
+	body  io.Reader
+	held  []byte // read, and not passed on yet
+	ready int    // of held: up to the end of an event
+	err   error  // how the body ended
+}
+
+func (w *wholeEvents) Read(p []byte) (int, error) {
+	for w.ready == 0 {
+		if w.err != nil {
+			return 0, w.err
+		}
+		if len(w.held) > maxEvent {
+			return 0, bufio.ErrTooLong
+		}
+		w.held = slices.Grow(w.held, bufio.MaxScanTokenSize)
+		var n int
+		n, w.err = w.body.Read(w.held[len(w.held):cap(w.held)])
+		w.held = w.held[:len(w.held)+n]
+		if i := bytes.LastIndex(w.held, []byte("\n\n")); i >= 0 {
+			w.ready = i + 2
+		}
+	}
+	n := copy(p, w.held[:w.ready])
+	w.held, w.ready = slices.Delete(w.held, 0, n), w.ready-n
+	return n, nil
 }

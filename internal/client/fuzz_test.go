@@ -57,7 +57,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: node\ndata: [\ndata: ]\n\n\xff"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		n := 0
-		for raw, err := range sse.Read(bytes.NewReader(stream), &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		for raw, err := range sse.Read(&wholeEvents{body: bytes.NewReader(stream)}, &sse.ReadConfig{MaxEventSize: maxEvent}) {
 			if err != nil {
 				return
 			}

@@ -175,9 +175,13 @@ func TestNothingIsLost(t *testing.T) {
 	same()
 
 	for range 3 {
-		old, _ := leader(t, all...)
+		old, last := leader(t, all...)
+		begun := last.Store.Epoch()
 		old.stop()
 		_, lead = leader(t, all...)
+		if now := lead.Store.Epoch(); now <= begun {
+			t.Errorf("start %d follows on start %d: events of a new leader would have the ids of old ones", now, begun)
+		}
 		commit(10)
 		old.start()
 		same()
