@@ -26,7 +26,7 @@ func (o *order) launchDir() string { return filepath.Join(o.dir, "launch") }
 
 // addLaunch writes down what programs in the container know of the job, and puts
 // srun into its PATH.
-func (r *Rank) addLaunch(p *specs.Process) error {
+func (r *recipe) addLaunch(p *specs.Process) error {
 	dir := r.order.launchDir()
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (r *Rank) addLaunch(p *specs.Process) error {
 	return os.WriteFile(filepath.Join(dir, filepath.Base(launch.InfoFile)), b, 0o644)
 }
 
-func (r *Rank) launchInfo(env []string) launch.Info {
+func (r *recipe) launchInfo(env []string) launch.Info {
 	o, spec := &r.order, &r.order.Spec
 	want := spec.Gbatch.Launch
 	in := r.envInput()
@@ -71,7 +71,7 @@ func (r *Rank) launchInfo(env []string) launch.Info {
 
 // launchMounts are srun and what belongs to it: in a directory of its own, and in
 // /usr/bin where the image has nothing by the name, as scripts set PATH anew.
-func (r *Rank) launchMounts() (list []oci.Mount) {
+func (r *recipe) launchMounts() (list []oci.Mount) {
 	if !r.order.Spec.Launches() {
 		return nil
 	}

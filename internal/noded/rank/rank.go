@@ -78,22 +78,12 @@ type Health interface {
 // its last trace. One goroutine takes it through that life, by Live or Resume;
 // the other methods may be called from anywhere.
 type Rank struct {
-	node  *Node
-	state *state
-	log   *slog.Logger
+	recipe
+	log *slog.Logger
 
-	// Only for the rank's own goroutine; but order.Allocation is changed with
-	// state.mu held, as others read it.
-	order     order
-	user      user
-	image     pulled
+	// Only for the rank's own goroutine.
 	slot      slot
-	cores     cores.Grant
-	binds     binds
-	inputs    data.Inputs
-	secrets   secretFiles
 	files     []oci.File
-	net       *network.Attachment // until the shim has it; nil: the node's, or already there
 	container *oci.Container
 	meter     *meter     // nil: nothing was measured yet
 	past      *node.Exit // of a program that ended while no daemon looked, and is not concluded
@@ -120,11 +110,10 @@ func New(n *Node, id job.RankID, o api.RunOrder) *Rank {
 func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	log := n.Log.With("rank", id.String(), "job", uint64(id.Job))
 	dir := n.Dir(id)
-	r := &Rank{
-		node: n, log: log, state: newState(id, log, n.Tell),
-		image: pulled{login: o.Registry}, slot: slot{places: n.Slots},
+	r := &Rank{log: log, slot: slot{places: n.Slots}, recipe: recipe{
+		node: n, state: newState(id, log, n.Tell), image: pulled{login: o.Registry},
 		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: filepath.Join(dir, "mnt", "secrets")},
-	}
+	}}
 	r.state.status.UUID = o.UUID
 	o.Registry = nil
 	r.order = order{id: id, dir: dir, RunOrder: o}

@@ -13,6 +13,8 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/cores"
+	"gbatch/internal/noded/data"
 	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/reason"
@@ -20,8 +22,25 @@ import (
 	"gbatch/oci/runtimes"
 )
 
+// recipe is what the rank's container is made of: the order, and what the steps of
+// the start have found and taken for it. It is only for the rank's own goroutine;
+// but order.Allocation is changed with state.mu held, as others read it.
+type recipe struct {
+	node  *Node
+	state *state
+
+	order   order
+	user    user
+	image   pulled
+	cores   cores.Grant
+	binds   binds
+	inputs  data.Inputs
+	secrets secretFiles
+	net     *network.Attachment // until the shim has it; nil: the node's, or already there
+}
+
 // buildSpec makes the container's spec out of order, image and grant.
-func (r *Rank) buildSpec() (*specs.Spec, error) {
+func (r *recipe) buildSpec() (*specs.Spec, error) {
 	docker := &r.order.Spec.Request.Docker
 	if r.order.Spec.Launches() && r.node.Programs == "" {
 		return nil, errors.New("this gnoded was built without the program that starts tasks in containers: build it with make")
@@ -85,7 +104,7 @@ func (r *Rank) buildSpec() (*specs.Spec, error) {
 }
 
 // runtime is the program that runs the container; nil: the usual way.
-func (r *Rank) runtime() *runtimes.Runtime {
+func (r *recipe) runtime() *runtimes.Runtime {
 	if found, ok := r.node.Runtimes[r.order.Spec.Runtime()]; ok {
 		return &found
 	}
@@ -99,7 +118,7 @@ func capabilities(list []job.Capability) (names []string) {
 	return names
 }
 
-func (r *Rank) envInput() job.EnvInput {
+func (r *recipe) envInput() job.EnvInput {
 	ids := r.order.gpus()
 	var nodes, addresses []string
 	var slots, cpus []int
@@ -180,7 +199,7 @@ func rlimits(gpus bool) []specs.POSIXRlimit {
 	return []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Hard: math.MaxUint64, Soft: math.MaxUint64}}
 }
 
-func (r *Rank) allMounts() []oci.Mount {
+func (r *recipe) allMounts() []oci.Mount {
 	return slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts, r.launchMounts())
 }
 
@@ -195,7 +214,7 @@ func (s *state) secretEnv() []string {
 // hostname is the machine's where the rank shares its network, and the node's
 // in a gang's: programs look for their own address by it, and for themselves in
 // the list of nodes.
-func (r *Rank) hostname() string {
+func (r *recipe) hostname() string {
 	switch id := r.order.id; {
 	case r.net == nil:
 		return r.node.Host.Name
@@ -209,7 +228,7 @@ func (r *Rank) hostname() string {
 }
 
 // hostfile lists the nodes of the rank's attempt; empty: the job has none.
-func (r *Rank) hostfile() string {
+func (r *recipe) hostfile() string {
 	if !r.order.Spec.HasHostfile() {
 		return ""
 	}

@@ -105,7 +105,7 @@ func (u *user) group(gid int) int {
 
 // runAsUser makes the program run as its user where the container has the
 // node's ids: without root, and as nobody that an image or a job could choose.
-func (r *Rank) runAsUser(spec *specs.Spec) error {
+func (r *recipe) runAsUser(spec *specs.Spec) error {
 	if !r.user.ids.IsZero() || r.order.Spec.Privileged() {
 		return nil
 	}
