@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gbatch/oci/image/unpack"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+
+	"gbatch/oci/image/unpack"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"

@@ -6,13 +6,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"gbatch/oci/image/unpack"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"gbatch/oci/image/unpack"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sys/unix"

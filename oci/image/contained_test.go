@@ -230,7 +230,7 @@ func TestNoImageIsTheNodesFault(t *testing.T) {
 			}
 		})
 	}
-	if left := names(t, s.tmpDir); len(left) > 0 {
+	if left := names(t, s.layout.Tmp); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	pull(t, s, pushOf(t, f, []entry{file("good", "x")}), nil)

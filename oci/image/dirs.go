@@ -3,13 +3,14 @@ package image
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"gbatch/oci/image/unpack"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gbatch/oci/image/unpack"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,7 +28,7 @@ func (s *Store) withDirs(layers []layer) ([]string, error) {
 	stack := make([]stacked, len(layers))
 	for i, l := range layers {
 		info, _ := s.layerIntact(l.diffID.Hex)
-		stack[i] = stacked{fs: s.layerFS(l.diffID.Hex), implicit: info.Implicit}
+		stack[i] = stacked{fs: s.layout.Files(l.diffID.Hex), implicit: info.Implicit}
 	}
 	var ids []string
 	chain := sha256.New()
@@ -119,7 +120,7 @@ func (s *Store) makeDirs(id string, stack []stacked, dirs []string) error {
 	if _, ok := s.layerIntact(id); ok {
 		return nil
 	}
-	tmp, err := os.MkdirTemp(s.tmpDir, "dirs-")
+	tmp, err := os.MkdirTemp(s.layout.Tmp, "dirs-")
 	if err != nil {
 		return classifyLocal(err)
 	}

@@ -253,7 +253,7 @@ func TestDiskFull(t *testing.T) {
 	if e := wantError(t, err, Unsupported, "it does not fit on this node, which has 1 MiB"); e.Fault() != FaultUser {
 		t.Errorf("fault of %s", e.Fault())
 	}
-	if left := names(t, s.tmpDir); len(left) > 0 {
+	if left := names(t, s.layout.Tmp); len(left) > 0 {
 		t.Errorf("left in tmp: %v", left)
 	}
 	write(t, dir, "filler", string(make([]byte, 1960<<10)))

@@ -3,11 +3,12 @@ package image
 import (
 	"bytes"
 	"encoding/json"
-	"gbatch/oci/image/unpack"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gbatch/oci/image/unpack"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )

@@ -61,7 +61,7 @@ type Collected struct {
 // now, or whose layers a pull is waiting for.
 func (s *Store) GC(now time.Time) (Collected, error) {
 	c, err := s.collect(now)
-	return c, errors.Join(err, s.sweepTmp())
+	return c, errors.Join(err, s.layout.Sweep())
 }
 
 // collect takes things out of the store; it holds the lock, so it renames only.
@@ -71,7 +71,7 @@ func (s *Store) collect(now time.Time) (Collected, error) {
 	var c Collected
 	var errs []error
 	for _, rec := range s.victimsLocked(now) {
-		if err := os.Remove(s.recordFile(rec.Digest.String())); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(s.layout.Record(rec.Digest.String())); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 			continue
 		}
@@ -95,7 +95,7 @@ func (s *Store) collect(now time.Time) (Collected, error) {
 		if strings.HasSuffix(id, "-dirs") && len(s.pins) > 0 {
 			continue // may belong to a pull; it is small
 		}
-		if err := s.discardLocked(s.layerDir(id)); err != nil {
+		if err := s.layout.Discard(s.layout.Layer(id)); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -159,13 +159,13 @@ func (s *Store) removeBlobsLocked() error {
 			needed[h.Hex] = true
 		}
 	}
-	entries, err := os.ReadDir(s.blobsDir)
+	entries, err := os.ReadDir(s.layout.Blobs)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		if !needed[e.Name()] {
-			err = errors.Join(err, s.discardLocked(s.blobsDir+"/"+e.Name()))
+			err = errors.Join(err, s.layout.Discard(s.layout.Blobs+"/"+e.Name()))
 		}
 	}
 	return err

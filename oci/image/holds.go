@@ -1,8 +1,6 @@
 package image
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -22,12 +20,6 @@ type hold struct {
 
 var errAbsent = errors.New("not in the store; pull it first")
 
-// holdFile hashes the id: it may hold any character and be long.
-func (s *Store) holdFile(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return filepath.Join(s.holdsDir, hex.EncodeToString(sum[:16])+".json")
-}
-
 // Hold keeps GC from an image until Release, also across restarts. The id is
 // the caller's, for example that of the container; a second Hold with the same
 // id replaces the first. It fails if the image is not in the store.
@@ -45,7 +37,7 @@ func (s *Store) Hold(id, digest string) error {
 	if slices.Equal(s.holds[id].Layers, h.Layers) && s.holds[id].Digest == digest {
 		return nil
 	}
-	if err := writeJSON(s.holdFile(id), h); err != nil {
+	if err := writeJSON(s.layout.Hold(id), h); err != nil {
 		return fmt.Errorf("hold image %s for %s: %w", digest, id, err)
 	}
 	s.holds[id] = h
@@ -57,7 +49,7 @@ func (s *Store) Release(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.holds, id)
-	if err := os.Remove(s.holdFile(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(s.layout.Hold(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("release image of %s: %w", id, err)
 	}
 	return nil
@@ -76,14 +68,14 @@ func (s *Store) Holds() map[string]string {
 }
 
 func (s *Store) loadHolds() error {
-	entries, err := os.ReadDir(s.holdsDir)
+	entries, err := os.ReadDir(s.layout.Holds)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		name := filepath.Join(s.holdsDir, e.Name())
+		name := filepath.Join(s.layout.Holds, e.Name())
 		var h hold
-		if err := atomicfile.ReadJSON(name, &h); err != nil || s.holdFile(h.ID) != name {
+		if err := atomicfile.ReadJSON(name, &h); err != nil || s.layout.Hold(h.ID) != name {
 			if err := os.Remove(name); err != nil {
 				return err
 			}

@@ -10,11 +10,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"gbatch/oci/image/layout"
 	"gbatch/oci/treesum"
 )
-
-// markerName is the file beside fs/ that makes a directory a layer.
-const markerName = "layer.json"
 
 // unpacked describes a layer directory; it is the content of layer.json.
 type unpacked struct {
@@ -34,11 +32,6 @@ type unpacked struct {
 	Granted []string `json:"granted,omitempty"`
 }
 
-func (s *Store) layerDir(id string) string { return filepath.Join(s.layersDir, id) }
-func (s *Store) layerFS(id string) string  { return filepath.Join(s.layersDir, id, "fs") }
-
-func (s *Store) markerFile(id string) string { return filepath.Join(s.layersDir, id, markerName) }
-
 // layerIntact reports whether a layer can be used, and forgets one whose
 // directory or marker has gone.
 func (s *Store) layerIntact(id string) (unpacked, bool) {
@@ -48,9 +41,9 @@ func (s *Store) layerIntact(id string) (unpacked, bool) {
 	if !ok {
 		return unpacked{}, false
 	}
-	dir, err := os.Lstat(s.layerFS(id))
+	dir, err := os.Lstat(s.layout.Files(id))
 	if err == nil && dir.IsDir() {
-		if _, err = os.Lstat(s.markerFile(id)); err == nil {
+		if _, err = os.Lstat(s.layout.Marker(id)); err == nil {
 			return info, true
 		}
 	}
@@ -145,7 +138,7 @@ func layerError(err error, l layer) error {
 
 // fetchLayer downloads and unpacks in one stream.
 func (s *Store) fetchLayer(ctx context.Context, o *origin, l layer, h *hub) error {
-	tmp, err := os.MkdirTemp(s.tmpDir, "layer-")
+	tmp, err := os.MkdirTemp(s.layout.Tmp, "layer-")
 	if err != nil {
 		return classifyLocal(err)
 	}
@@ -167,7 +160,7 @@ func (s *Store) addLayer(id, tmp string, info unpacked) error {
 	if info.Sum, err = treesum.Of(filepath.Join(tmp, "fs"), treesum.How{}); err != nil {
 		return classifyLocal(err)
 	}
-	if err := writeJSON(filepath.Join(tmp, markerName), info); err != nil {
+	if err := writeJSON(filepath.Join(tmp, layout.MarkerName), info); err != nil {
 		return classifyLocal(err)
 	}
 	s.mu.Lock()
@@ -178,7 +171,7 @@ func (s *Store) addLayer(id, tmp string, info unpacked) error {
 	if err := s.dismissLocked(id); err != nil {
 		return classifyLocal(err)
 	}
-	if err := os.Rename(tmp, s.layerDir(id)); err != nil {
+	if err := os.Rename(tmp, s.layout.Layer(id)); err != nil {
 		return classifyLocal(err)
 	}
 	s.layers[id] = info

@@ -144,5 +144,5 @@ func TestDamagedLocalLayer(t *testing.T) {
 	s := open(t, Config{LocalRoots: []string{root}})
 	_, err = s.Pull(t.Context(), PullRequest{Ref: parse(t, "oci:"+root+"/layout")})
 	wantError(t, err, Corrupt, "layer 2 is corrupt: its bytes have digest sha256:")
-	waitFor(t, func() bool { return len(names(t, s.tmpDir)) == 0 })
+	waitFor(t, func() bool { return len(names(t, s.layout.Tmp)) == 0 })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"gbatch/oci/image/socket"
 	"io"
 	"net"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"gbatch/oci/image/socket"
 
 	"golang.org/x/sys/unix"
 )

@@ -95,7 +95,7 @@ func (s *Store) noteProof(o *origin, l layer, identity string) error {
 		return nil // lost meanwhile; it will be pulled
 	}
 	info.prove(o, l, identity)
-	if err := writeJSON(s.markerFile(l.diffID.Hex), info); err != nil {
+	if err := writeJSON(s.layout.Marker(l.diffID.Hex), info); err != nil {
 		return classifyLocal(err)
 	}
 	s.layers[l.diffID.Hex] = info

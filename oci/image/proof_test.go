@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/image/layout"
 )
 
 // privateImage is pulled by alice from a registry that lets mallory read what
@@ -192,7 +193,7 @@ func TestLayersAreSharedWithProof(t *testing.T) {
 	if other.count("GET", "/blobs/") != 1 || other.count("HEAD", "/blobs/") != 0 {
 		t.Errorf("of carol again: %v", other.seen)
 	}
-	if n := len(names(t, s.layersDir)); n != 2 {
+	if n := len(names(t, s.layout.Layers)); n != 2 {
 		t.Errorf("%d layers in the store", n)
 	}
 	// What was proven is known after a restart, and no password is kept.
@@ -200,9 +201,9 @@ func TestLayersAreSharedWithProof(t *testing.T) {
 	s = open(t, Config{Dir: s.config.Dir})
 	other.Close()
 	pull(t, s, elsewhere.WithDigest(digest), login("carol"))
-	for _, dir := range names(t, s.layersDir) {
+	for _, dir := range names(t, s.layout.Layers) {
 		var info unpacked
-		if err := atomicfile.ReadJSON(filepath.Join(s.layersDir, dir, markerName), &info); err != nil || len(info.Granted) != 3 || strings.Contains(fmt.Sprint(info), "carolcarol") {
+		if err := atomicfile.ReadJSON(filepath.Join(s.layout.Layers, dir, layout.MarkerName), &info); err != nil || len(info.Granted) != 3 || strings.Contains(fmt.Sprint(info), "carolcarol") {
 			t.Errorf("%+v, %v", info, err)
 		}
 	}

@@ -54,7 +54,7 @@ func TestPull(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"job": digest}, s.Holds()); diff != "" {
 		t.Errorf("holds (-want +got):\n%s", diff)
 	}
-	if left := names(t, s.tmpDir); len(left) > 0 {
+	if left := names(t, s.layout.Tmp); len(left) > 0 {
 		t.Errorf("left in tmp: %v", left)
 	}
 }

@@ -34,25 +34,19 @@ type record struct {
 	lastUse time.Time // the file's modification time
 }
 
-func (s *Store) recordFile(digest string) string {
-	return filepath.Join(s.imagesDir, strings.TrimPrefix(digest, "sha256:")+".json")
-}
-
-func (s *Store) blobFile(h v1.Hash) string { return filepath.Join(s.blobsDir, h.Hex) }
-
 func (s *Store) loadImages() error {
-	entries, err := os.ReadDir(s.imagesDir)
+	entries, err := os.ReadDir(s.layout.Images)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		name := filepath.Join(s.imagesDir, e.Name())
+		name := filepath.Join(s.layout.Images, e.Name())
 		rec := &record{}
 		info, err := e.Info()
 		if err == nil {
 			err = atomicfile.ReadJSON(name, rec)
 		}
-		if err != nil || s.recordFile(rec.Digest.String()) != name || !s.settled(rec) {
+		if err != nil || s.layout.Record(rec.Digest.String()) != name || !s.settled(rec) {
 			// Left by a crash, or damaged: the image is pulled again.
 			if err := os.Remove(name); err != nil {
 				return err
@@ -81,7 +75,7 @@ func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) 
 	rec := &record{Digest: p.digest, Config: p.config, Layers: layers, Platform: s.config.Platform, Boot: s.boot}
 	for h, raw := range p.blobs {
 		rec.Blobs = append(rec.Blobs, h)
-		if err := writeFile(s.blobFile(h), raw); err != nil {
+		if err := writeFile(s.layout.Blob(h.Hex), raw); err != nil {
 			return classifyLocal(err)
 		}
 	}
@@ -111,7 +105,7 @@ func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) er
 		if err := s.writeRecordLocked(&next); err != nil {
 			return classifyLocal(err)
 		}
-	} else if err := os.Chtimes(s.recordFile(rec.Digest.String()), now, now); err != nil {
+	} else if err := os.Chtimes(s.layout.Record(rec.Digest.String()), now, now); err != nil {
 		return classifyLocal(err)
 	}
 	s.images[rec.Digest.String()] = &next
@@ -119,7 +113,7 @@ func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) er
 }
 
 func (s *Store) writeRecordLocked(rec *record) error {
-	file := s.recordFile(rec.Digest.String())
+	file := s.layout.Record(rec.Digest.String())
 	if err := writeJSON(file, rec); err != nil {
 		return err
 	}
@@ -151,13 +145,13 @@ func (s *Store) image(digest string) (*record, *Image) {
 	}
 	img := &Image{Digest: digest, Config: configOf(cfg.Config), Size: rec.Size}
 	for _, id := range rec.Layers {
-		img.Layers = append(img.Layers, s.layerFS(id))
+		img.Layers = append(img.Layers, s.layout.Files(id))
 	}
 	return rec, img
 }
 
 func (s *Store) checkRecord(rec *record) (*v1.ConfigFile, error) {
-	if _, err := os.Lstat(s.recordFile(rec.Digest.String())); err != nil {
+	if _, err := os.Lstat(s.layout.Record(rec.Digest.String())); err != nil {
 		return nil, err
 	}
 	if rec.Platform != s.config.Platform {
@@ -165,7 +159,7 @@ func (s *Store) checkRecord(rec *record) (*v1.ConfigFile, error) {
 	}
 	var config []byte
 	for _, h := range rec.Blobs {
-		raw, err := os.ReadFile(s.blobFile(h))
+		raw, err := os.ReadFile(s.layout.Blob(h.Hex))
 		if err == nil {
 			err = checkBytes(raw, h)
 		}

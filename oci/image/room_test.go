@@ -29,7 +29,7 @@ func TestInodesArePromised(t *testing.T) {
 	if e := wantError(t, err, Unsupported, "it does not fit on this node, which has "); e.Fault() != FaultUser || !strings.Contains(e.Detail, " files left for it") {
 		t.Errorf("%s's fault: %s", e.Fault(), e.Detail)
 	}
-	if left := names(t, s.tmpDir); len(left) > 0 {
+	if left := names(t, s.layout.Tmp); len(left) > 0 {
 		t.Errorf("left in tmp: %v", left)
 	}
 	if _, after, err := s.disk.free(); err != nil || after < before-10 {
@@ -68,10 +68,10 @@ func TestTwoPullsShareTheRoom(t *testing.T) {
 		t.Error("both fit, which they cannot")
 	}
 	var st unix.Statfs_t
-	if err := unix.Statfs(s.tmpDir, &st); err != nil || int64(st.Bavail)*st.Bsize < free {
+	if err := unix.Statfs(s.layout.Tmp, &st); err != nil || int64(st.Bavail)*st.Bsize < free {
 		t.Errorf("%d bytes are left (%v), want %d at least", int64(st.Bavail)*st.Bsize, err, free)
 	}
-	if left, err := os.ReadDir(s.tmpDir); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(s.layout.Tmp); err != nil || len(left) > 0 {
 		t.Errorf("left in tmp: %v %v", left, err)
 	}
 }

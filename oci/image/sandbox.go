@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gbatch/oci/image/socket"
-	"gbatch/oci/image/unpack"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +11,9 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"gbatch/oci/image/socket"
+	"gbatch/oci/image/unpack"
 
 	"golang.org/x/sys/unix"
 )

@@ -19,7 +19,7 @@ func (s *Store) settled(rec *record) bool { return rec.Synced || rec.Boot == s.b
 // for it in Close.
 func (s *Store) settle(digest string) {
 	s.work.Go(func() {
-		if err := syncFS(s.layersDir); err != nil {
+		if err := syncFS(s.layout.Layers); err != nil {
 			return // the record goes on saying that it is not
 		}
 		s.mu.Lock()

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/boot"
+	"gbatch/oci/image/layout"
 	"gbatch/oci/treesum"
 )
 
@@ -23,8 +24,7 @@ type Store struct {
 	key    []byte // of identify
 	boot   string // id of the running boot
 	lock   *os.File
-
-	layersDir, blobsDir, imagesDir, holdsDir, tmpDir, workersDir string
+	layout layout.Layout
 
 	base         context.Context // of all work; ends in Close
 	stop         context.CancelFunc
@@ -49,20 +49,15 @@ func Open(config Config) (*Store, error) {
 		return nil, fmt.Errorf("open image store: %w", err)
 	}
 	s := &Store{
-		config:    config,
-		layersDir: filepath.Join(config.Dir, "layers"),
-		blobsDir:  filepath.Join(config.Dir, "blobs"),
-		imagesDir: filepath.Join(config.Dir, "images"),
-		holdsDir:  filepath.Join(config.Dir, "holds"),
-		tmpDir:    filepath.Join(config.Dir, "tmp"), workersDir: filepath.Join(config.Dir, "workers"),
+		config: config, layout: layout.New(config.Dir),
 		layers: map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
 		pins: map[string]int{}, treeSum: treesum.Of,
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.pulls = newFlights[*Image](s.base, &s.work)
 	s.layerFlights = newFlights[struct{}](s.base, &s.work)
-	s.disk = newDisk(s.tmpDir, config)
-	s.workers = newWorkers(s.base, s.workersDir, config, s.disk)
+	s.disk = newDisk(s.layout.Tmp, config)
+	s.workers = newWorkers(s.base, s.layout.Workers, config, s.disk)
 	if err := s.load(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open image store %s: %w", config.Dir, err)
@@ -106,13 +101,8 @@ func (s *Store) load() error {
 	if s.boot, err = boot.ID(); err != nil {
 		return err
 	}
-	if err := errors.Join(os.RemoveAll(s.tmpDir), os.RemoveAll(s.workersDir)); err != nil {
-		return fmt.Errorf("sweep: %w", err)
-	}
-	for _, dir := range []string{s.layersDir, s.blobsDir, s.imagesDir, s.holdsDir, s.tmpDir, s.workersDir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := s.layout.Make(); err != nil {
+		return err
 	}
 	if s.key, err = loadKey(s.config.Dir); err != nil {
 		return err
@@ -125,13 +115,13 @@ func (s *Store) load() error {
 // runs no more.
 func (s *Store) loadLayers() error {
 	used := s.usedLayersLocked()
-	entries, err := os.ReadDir(s.layersDir)
+	entries, err := os.ReadDir(s.layout.Layers)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		var info unpacked
-		err := atomicfile.ReadJSON(filepath.Join(s.layersDir, e.Name(), markerName), &info)
+		err := atomicfile.ReadJSON(s.layout.Marker(e.Name()), &info)
 		switch {
 		case isAside(e.Name()): // GC removes it when no hold has it
 		case err != nil:
@@ -140,37 +130,14 @@ func (s *Store) loadLayers() error {
 			}
 			continue
 		case info.Boot != s.boot && !used[e.Name()]:
-			if err := s.discardLocked(s.layerDir(e.Name())); err != nil {
+			if err := s.layout.Discard(s.layout.Layer(e.Name())); err != nil {
 				return err
 			}
 			continue
 		}
 		s.layers[e.Name()] = info
 	}
-	return s.sweepTmp()
-}
-
-// discardLocked takes a file or directory out of the store at once; sweepTmp
-// removes it for good. What does not exist is no error.
-func (s *Store) discardLocked(name string) error {
-	grave, err := os.MkdirTemp(s.tmpDir, "gone-")
-	if err != nil {
-		return err
-	}
-	err = os.Rename(name, filepath.Join(grave, "x"))
-	if errors.Is(err, os.ErrNotExist) {
-		return os.Remove(grave)
-	}
-	return err
-}
-
-// sweepTmp removes what was discarded.
-func (s *Store) sweepTmp() error {
-	gone, err := filepath.Glob(filepath.Join(s.tmpDir, "gone-*"))
-	for _, dir := range gone {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	return err
+	return s.layout.Sweep()
 }
 
 // writeFile replaces a file as a whole or not at all, and durably.

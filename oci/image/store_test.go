@@ -19,6 +19,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/image/imagetest"
+	"gbatch/oci/image/layout"
 	"gbatch/oci/ref"
 )
 
@@ -49,17 +50,17 @@ func TestDamage(t *testing.T) {
 		"layer_directory": func(t *testing.T, s *Store, img *Image) string { return img.Layers[1] },
 		"whole_layer":     func(t *testing.T, s *Store, img *Image) string { return filepath.Dir(img.Layers[0]) },
 		"marker": func(t *testing.T, s *Store, img *Image) string {
-			return filepath.Join(filepath.Dir(img.Layers[0]), markerName)
+			return filepath.Join(filepath.Dir(img.Layers[0]), layout.MarkerName)
 		},
 		"config": func(t *testing.T, s *Store, img *Image) string {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.blobFile(s.images[img.Digest].Config)
+			return s.layout.Blob(s.images[img.Digest].Config.Hex)
 		},
 		"manifest": func(t *testing.T, s *Store, img *Image) string {
-			return s.blobsDir + "/" + strings.TrimPrefix(img.Digest, "sha256:")
+			return s.layout.Blobs + "/" + strings.TrimPrefix(img.Digest, "sha256:")
 		},
-		"record": func(t *testing.T, s *Store, img *Image) string { return s.recordFile(img.Digest) },
+		"record": func(t *testing.T, s *Store, img *Image) string { return s.layout.Record(img.Digest) },
 	}
 	for name, find := range damages {
 		for _, reopen := range []bool{false, true} {
@@ -153,10 +154,10 @@ func TestKilledWhileUnpacking(t *testing.T) {
 	f.setFault(nil)
 	f.reset()
 	s := open(t, Config{Dir: dir})
-	if left := names(t, s.tmpDir); len(left) > 0 {
+	if left := names(t, s.layout.Tmp); len(left) > 0 {
 		t.Errorf("left in tmp: %v", left)
 	}
-	if got := len(names(t, s.layersDir)); got != 1 || len(s.Images()) != 0 {
+	if got := len(names(t, s.layout.Layers)); got != 1 || len(s.Images()) != 0 {
 		t.Errorf("%d layers and %d images after the crash", got, len(s.Images()))
 	}
 	pull(t, s, r, nil)
@@ -183,7 +184,7 @@ func TestLayersOfAnotherBoot(t *testing.T) {
 	img := pull(t, s, r, nil)
 	s.work.Wait() // until it is on disk
 	for _, dir := range img.Layers {
-		marker := filepath.Join(filepath.Dir(dir), markerName)
+		marker := filepath.Join(filepath.Dir(dir), layout.MarkerName)
 		var info unpacked
 		if err := atomicfile.ReadJSON(marker, &info); err != nil {
 			t.Fatal(err)
@@ -195,7 +196,7 @@ func TestLayersOfAnotherBoot(t *testing.T) {
 	}
 	s.Close()
 	s = open(t, Config{Dir: s.config.Dir})
-	if n := len(names(t, s.layersDir)); n != 2 {
+	if n := len(names(t, s.layout.Layers)); n != 2 {
 		t.Errorf("%d layers of an image are left", n)
 	}
 	if n := len(s.Images()); n != 1 {
@@ -205,7 +206,7 @@ func TestLayersOfAnotherBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	record := s.recordFile(digest)
+	record := s.layout.Record(digest)
 	raw, err := os.ReadFile(record)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +215,7 @@ func TestLayersOfAnotherBoot(t *testing.T) {
 	raw = bytes.Replace(raw, []byte(s.boot), []byte("another"), 1)
 	write(t, filepath.Dir(record), filepath.Base(record), string(raw))
 	s = open(t, Config{Dir: s.config.Dir})
-	if images, layers := s.Images(), names(t, s.layersDir); len(images) != 0 || len(layers) != 0 {
+	if images, layers := s.Images(), names(t, s.layout.Layers); len(images) != 0 || len(layers) != 0 {
 		t.Errorf("left of what was not on disk: %v, %v", images, layers)
 	}
 	pull(t, s, r, nil)
@@ -236,7 +237,7 @@ func TestHolds(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	s.Close()
 	// Even if the record is lost, what a container runs on stays.
-	os.Remove(s.recordFile(digest))
+	os.Remove(s.layout.Record(digest))
 	s = open(t, Config{Dir: s.config.Dir, MaxBytes: 1})
 	if _, err := s.Load(digest); !errors.Is(err, errAbsent) {
 		t.Errorf("Load without a record: %v", err)
@@ -267,7 +268,7 @@ func TestHolds(t *testing.T) {
 	if c, err := s.GC(later); err != nil || len(c.Images) != 1 {
 		t.Errorf("GC after release = %+v, %v", c, err)
 	}
-	if left := append(names(t, s.layersDir), append(names(t, s.blobsDir), append(names(t, s.holdsDir), names(t, s.tmpDir)...)...)...); len(left) > 0 {
+	if left := append(names(t, s.layout.Layers), append(names(t, s.layout.Blobs), append(names(t, s.layout.Holds), names(t, s.layout.Tmp)...)...)...); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -61,22 +61,22 @@ func (s *Store) Verify(pace func(bytes int64) error) ([]Damage, error) {
 	if missed > 1 { // for the same reason, most likely
 		first = fmt.Errorf("%w; so it is with %d more layers", first, missed-1)
 	}
-	return all, errors.Join(first, s.sweepTmp())
+	return all, errors.Join(first, s.layout.Sweep())
 }
 
 func (s *Store) verifyLayer(id string, pace func(bytes int64) error) (*Damage, error) {
-	before, err := os.Lstat(s.layerFS(id))
+	before, err := os.Lstat(s.layout.Files(id))
 	if err != nil {
 		return nil, nil // collected meanwhile, or missing: a pull notices that by itself
 	}
-	sum, broken := s.treeSum(s.layerFS(id), treesum.How{Disk: true, Pace: pace})
+	sum, broken := s.treeSum(s.layout.Files(id), treesum.How{Disk: true, Pace: pace})
 	if broken != nil && !treesum.Broken(broken) {
 		return nil, broken
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	info, ok := s.layers[id]
-	if now, err := os.Lstat(s.layerFS(id)); !ok || err != nil || !os.SameFile(before, now) {
+	if now, err := os.Lstat(s.layout.Files(id)); !ok || err != nil || !os.SameFile(before, now) {
 		return nil, nil
 	}
 	switch {
@@ -84,7 +84,7 @@ func (s *Store) verifyLayer(id string, pace func(bytes int64) error) (*Damage, e
 		return s.damagedLocked(id, broken.Error())
 	case info.Sum == "": // of an earlier version; what it is now is all that is known
 		info.Sum = sum
-		if err := writeJSON(s.markerFile(id), info); err != nil {
+		if err := writeJSON(s.layout.Marker(id), info); err != nil {
 			return nil, err
 		}
 		s.layers[id] = info
@@ -113,7 +113,7 @@ func isAside(id string) bool { return strings.Contains(id, asideMark) }
 // dismissLocked takes a layer out of the store, so that it is pulled again. Where holds have it,
 // containers may run on it, which would lose their files: then it is set aside until they are released.
 func (s *Store) dismissLocked(id string) error {
-	if _, err := os.Lstat(s.layerDir(id)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(s.layout.Layer(id)); errors.Is(err, os.ErrNotExist) {
 		delete(s.layers, id)
 		return nil
 	}
@@ -125,21 +125,21 @@ func (s *Store) dismissLocked(id string) error {
 	}
 	if len(holds) == 0 {
 		delete(s.layers, id)
-		return s.discardLocked(s.layerDir(id))
+		return s.layout.Discard(s.layout.Layer(id))
 	}
-	dir, err := os.MkdirTemp(s.layersDir, id+asideMark)
+	dir, err := os.MkdirTemp(s.layout.Layers, id+asideMark)
 	if err != nil {
 		return fmt.Errorf("set it aside: %w", err)
 	}
 	aside := filepath.Base(dir)
 	for _, h := range holds { // first, or a crash would leave it without any
 		h.Layers = append(slices.Clone(h.Layers), aside)
-		if err := writeJSON(s.holdFile(h.ID), h); err != nil {
+		if err := writeJSON(s.layout.Hold(h.ID), h); err != nil {
 			return fmt.Errorf("set it aside: %w", err)
 		}
 		s.holds[h.ID] = h
 	}
-	if err := unix.Rename(s.layerDir(id), dir); err != nil { // onto an empty directory, which os.Rename refuses
+	if err := unix.Rename(s.layout.Layer(id), dir); err != nil { // onto an empty directory, which os.Rename refuses
 		return fmt.Errorf("set it aside: %w", err)
 	}
 	s.layers[aside] = unpacked{Size: s.layers[id].Size}

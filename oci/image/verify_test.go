@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/image/imagetest"
+	"gbatch/oci/image/layout"
 	"gbatch/oci/treesum"
 )
 
@@ -122,7 +123,7 @@ func TestDamagedLayer(t *testing.T) {
 	if _, err := s.GC(s.config.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if left := slices.DeleteFunc(names(t, s.layersDir), func(n string) bool { return !isAside(n) }); len(left) > 0 {
+	if left := slices.DeleteFunc(names(t, s.layout.Layers), func(n string) bool { return !isAside(n) }); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 }
@@ -150,16 +151,16 @@ func TestDamagedUnheld(t *testing.T) {
 		if found := verify(t, s); len(found) != 1 || len(found[0].Held) > 0 {
 			t.Errorf("%s: %+v", name, found)
 		}
-		if left := names(t, s.layersDir); len(left) != 2 {
+		if left := names(t, s.layout.Layers); len(left) != 2 {
 			t.Errorf("%s: the store has %v", name, left)
 		}
 	}
 	img := pull(t, s, r.WithDigest(digest), nil)
-	marker := filepath.Join(filepath.Dir(img.Layers[0]), markerName)
+	marker := filepath.Join(filepath.Dir(img.Layers[0]), layout.MarkerName)
 	s.Close()
 	flip(t, marker)
 	s = open(t, Config{Dir: s.config.Dir})
-	if left := names(t, s.layersDir); len(left) != 2 {
+	if left := names(t, s.layout.Layers); len(left) != 2 {
 		t.Errorf("with a note that is damaged the store has %v", left)
 	}
 	if got := body(t, pull(t, s, r.WithDigest(digest), nil).Layers[0], "base"); got != "base of all" {

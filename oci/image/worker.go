@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gbatch/oci/image/socket"
-	"gbatch/oci/image/unpack"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"gbatch/oci/image/socket"
+	"gbatch/oci/image/unpack"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gbatch/oci/image/socket"
 	"net"
 	"os"
 	"sync"
 	"time"
+
+	"gbatch/oci/image/socket"
 
 	"golang.org/x/sys/unix"
 )
