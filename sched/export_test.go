@@ -8,7 +8,7 @@ import "slices"
 func (s *State) ReasonOf(p *Plan, id JobID) Reason {
 	ref, ok := s.Ref(id)
 	if !ok {
-		return Reason{Code: CodeUnknown, Text: "it does not wait"}
+		return Reason{Code: "Unknown", Text: "it does not wait"}
 	}
 	return p.ReasonFor(id, ref)
 }

@@ -84,7 +84,6 @@ const (
 	CodeDeadline        Code = "DeadLine"    // of Reject: notAfter or the longest queue time has passed
 	CodeInteractive     Code = "Interactive" // of Reject: no room at once
 	CodeNotYetEvaluated Code = "NotYetEvaluated"
-	CodeUnknown         Code = "Unknown" // not a waiting job
 )
 
 // Reason is why a job does not start, in a code for programs and a sentence

@@ -10,7 +10,7 @@ func BenchmarkReplay(b *testing.B) {
 	for _, log := range []string{"KTH-SP2", "CTC-SP2"} {
 		for _, policy := range []string{"easy", "gbatch"} {
 			b.Run(log+"/"+policy, func(b *testing.B) {
-				w := readSWF(b, log)
+				w := readTrace(b, log)
 				began := time.Now()
 				o := Options{Policy: policy, Estimates: "user", Placement: "gbatch"}
 				for b.Loop() {

@@ -65,7 +65,7 @@ func TestWaitsEqualThePublished(t *testing.T) {
 				if testing.Short() && log != "KTH-SP2" {
 					t.Skip("a long replay, left out of -short")
 				}
-				w := readSWF(t, log)
+				w := readTrace(t, log)
 				want := publishedWaits(t, log, tc.column)
 				_, r := replay(t, Options{Policy: tc.policy, Estimates: tc.estimates, Placement: "bestfit"}, w, pool(w.Procs))
 				bad := 0
@@ -86,7 +86,7 @@ func TestWaitsEqualThePublished(t *testing.T) {
 }
 
 func TestConservativeIsNearThePublished(t *testing.T) {
-	w := readSWF(t, "KTH-SP2")
+	w := readTrace(t, "KTH-SP2")
 	rep, _ := replay(t, Options{Policy: "conservative", Estimates: "user", Placement: "bestfit"}, w, pool(w.Procs))
 	near(t, "mean bounded slowdown", rep.AvgSlowdown, 88.9973, 5)
 }
@@ -102,7 +102,7 @@ func TestGbatchShortensWaits(t *testing.T) {
 		{"CTC-SP2", 49.5713, 30.0411, 303_954},
 	} {
 		t.Run(tc.log, func(t *testing.T) {
-			w := readSWF(t, tc.log)
+			w := readTrace(t, tc.log)
 			rep, _ := replay(t, Options{Policy: "gbatch", Estimates: "predicted", Placement: "gbatch"}, w, pool(w.Procs))
 			if rep.AvgSlowdown > 0.7*tc.easy || rep.AvgSlowdown > tc.sjbf || rep.MaxWait > 1.5*tc.wait {
 				t.Errorf("mean bounded slowdown %.2f, longest wait %.0f s: want 30 %% below EASY's %.2f, below EASY-SJBF's %.2f, and at most 1.5 times %.0f s",

@@ -16,7 +16,7 @@ import (
 const swfLine = "7 100 -1 60 4 -1 -1 8 120 -1 1 3 -1 -1 -1 -1 -1 -1"
 
 func TestReadSWF(t *testing.T) {
-	w, err := ReadSWF(strings.NewReader("; MaxProcs: 16\n; UnixStartTime: 1000000\n\n" + swfLine + `
+	w, err := readSWF(strings.NewReader("; MaxProcs: 16\n; UnixStartTime: 1000000\n\n" + swfLine + `
 8 90 -1 30.4 4 -1 -1 -1 10 -1 1 3 -1 -1 -1 -1 -1 -1
 9 95 -1 -1 4 -1 -1 4 10 -1 1 3 -1 -1 -1 -1 -1 -1
 10 95 -1 5 99 -1 -1 99 10 -1 1 3 -1 -1 -1 -1 -1 -1
@@ -37,7 +37,7 @@ func TestReadSWF(t *testing.T) {
 }
 
 func TestBadTraces(t *testing.T) {
-	swf := func(text string) error { _, err := ReadSWF(strings.NewReader(text)); return err }
+	swf := func(text string) error { _, err := readSWF(strings.NewReader(text)); return err }
 	philly := func(text string) error {
 		_, err := readPhilly(strings.NewReader(text), phillySpan, 8)
 		return err
@@ -88,7 +88,7 @@ func TestTruncatedGzip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadSWF(r); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "line ") {
+	if _, err := readSWF(r); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "line ") {
 		t.Errorf("got error %v, want an unexpected end with its line", err)
 	}
 }

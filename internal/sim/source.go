@@ -83,7 +83,7 @@ func (s Source) machine() ([]Node, error) {
 }
 
 func (s Source) swf(nodes []Node) (workload, []Node, error) {
-	w, err := ReadSWF(s.Trace)
+	w, err := readSWF(s.Trace)
 	if err != nil {
 		return w, nil, err
 	}

@@ -18,11 +18,11 @@ const (
 	swfUser, swfColumns         = 11, 18
 )
 
-// ReadSWF reads a log in the Standard Workload Format of the Parallel Workloads
+// readSWF reads a log in the Standard Workload Format of the Parallel Workloads
 // Archive. Processors become cores of one pool. A job without a requested time,
 // or with one below its run time, has its run time as the limit: the log says
 // that it was not ended. Jobs that never ran or asked for nothing are left out.
-func ReadSWF(r io.Reader) (workload, error) {
+func readSWF(r io.Reader) (workload, error) {
 	w := workload{}
 	known := shapes{}
 	neverRan, tooLarge := 0, 0

@@ -28,9 +28,9 @@ func traceFile(tb testing.TB, name string) io.Reader {
 	return z
 }
 
-func readSWF(tb testing.TB, log string) workload {
+func readTrace(tb testing.TB, log string) workload {
 	tb.Helper()
-	w, err := ReadSWF(traceFile(tb, log+".swf.gz"))
+	w, err := readSWF(traceFile(tb, log+".swf.gz"))
 	if err != nil {
 		tb.Fatal(err)
 	}

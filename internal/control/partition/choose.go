@@ -81,7 +81,7 @@ func (l List) Choose(a Asked) (Chosen, *state.Refusal) {
 // unnamed are the partitions of a job that names none: the default, or if there is
 // none, or the job names a cluster, all.
 func (l List) unnamed(a Asked) (names []string) {
-	if p := l.Default(); p != nil && a.Shape.Cluster == 0 {
+	if p := l.ofUnnamed(); p != nil && a.Shape.Cluster == 0 {
 		return []string{p.Name}
 	}
 	for _, p := range l {

@@ -89,8 +89,8 @@ func (l List) Policy() map[string]sched.Partition {
 	return out
 }
 
-// Default is the partition of jobs that name none, nil if there is none such.
-func (l List) Default() *Partition {
+// ofUnnamed is the partition of jobs that name none, nil if there is none such.
+func (l List) ofUnnamed() *Partition {
 	if i := slices.IndexFunc(l, func(p Partition) bool { return p.Default }); i >= 0 {
 		return &l[i]
 	}

@@ -60,7 +60,7 @@ func Recipients(x *job.Extra, event string) []string {
 	return map[string][]string{"queue": x.EmailOnQueue, "run": x.EmailOnRun, "end": x.EmailOnEnd, "halt": x.EmailOnHalt, "restart": x.EmailOnRestart}[event]
 }
 
-// What says which of site.WebhookEvents a change of a job's state is, if it is one
+// What says which of the events of a webhook's "on" a change of a job's state is, if it is one
 // that people want to hear of, and the same in a word or two.
 func What(from, to job.State, j *state.Job) (event, words string) {
 	switch {

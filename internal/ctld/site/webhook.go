@@ -14,13 +14,13 @@ type Webhook struct {
 	URL        string   `yaml:"url"`
 	Format     string   `yaml:"format"`     // json, slack; empty: json
 	SecretFile string   `yaml:"secretFile"` // its content signs each message; empty: none is signed
-	On         []string `yaml:"on"`         // of WebhookEvents; empty: end
+	On         []string `yaml:"on"`         // of webhookEvents; empty: end
 	Projects   []string `yaml:"projects"`   // empty: all
 	Users      []string `yaml:"users"`      // empty: all
 }
 
-// WebhookEvents are what a service can be told of.
-var WebhookEvents = []string{"queue", "run", "end", "halt", "restart"}
+// webhookEvents are what a service can be told of.
+var webhookEvents = []string{"queue", "run", "end", "halt", "restart"}
 
 // Wants says whether a service is told of an event of a job.
 func (w *Webhook) Wants(event, project, user string) bool {
@@ -46,8 +46,8 @@ func checkWebhooks(list []Webhook, bad func(path, format string, a ...any)) {
 			bad(at+"format", "%q: want json or slack", w.Format)
 		}
 		for _, e := range w.On {
-			if !slices.Contains(WebhookEvents, e) {
-				bad(at+"on", "%q: want %s", e, strings.Join(WebhookEvents, ", "))
+			if !slices.Contains(webhookEvents, e) {
+				bad(at+"on", "%q: want %s", e, strings.Join(webhookEvents, ", "))
 			}
 		}
 	}

@@ -30,7 +30,7 @@ type Notice struct {
 
 // body is a message, as services get it in the format json.
 type body struct {
-	Type string    `json:"type"` // job. and one of site.WebhookEvents
+	Type string    `json:"type"` // job. and what a service may ask for in its "on"
 	Time time.Time `json:"timestamp"`
 	Data data      `json:"data"`
 }

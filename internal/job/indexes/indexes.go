@@ -182,14 +182,6 @@ func (s Set) find(i int) (int, bool) {
 // Has says whether i is in the set.
 func (s Set) Has(i int) bool { _, ok := s.find(i); return ok }
 
-// First is the lowest index; ok is false for the empty set.
-func (s Set) First() (i int, ok bool) {
-	if len(s) == 0 {
-		return 0, false
-	}
-	return s[0].First, true
-}
-
 // Within says that all of s is in t.
 func (s Set) Within(t Set) bool {
 	for _, r := range s {

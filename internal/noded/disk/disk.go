@@ -124,12 +124,12 @@ func (d *Disk) choose(a *area) error {
 	return err
 }
 
-// Dir is a rank's directory. Only root of the node may write in it; what the
+// rankDir is a rank's directory. Only root of the node may write in it; what the
 // rank may write is in its subdirectories.
-func (d *Disk) Dir(id job.RankID) string { return filepath.Join(d.dir, id.String()) }
+func (d *Disk) rankDir(id job.RankID) string { return filepath.Join(d.dir, id.String()) }
 
 // Scratch is where what a container writes over its image goes.
-func (d *Disk) Scratch(id job.RankID) string { return filepath.Join(d.Dir(id), "box") }
+func (d *Disk) Scratch(id job.RankID) string { return filepath.Join(d.rankDir(id), "box") }
 
 // area is the file system of a directory that stays.
 func (d *Disk) area(dir string) (*area, error) {
@@ -163,7 +163,7 @@ func (d *Disk) Take(c Claim) error {
 }
 
 func (d *Disk) take(s *space) error {
-	dir := d.Dir(s.ID)
+	dir := d.rankDir(s.ID)
 	err := d.drop(dir) // of an earlier try that ran nothing
 	if err == nil && d.mode != config.DiskImage {
 		err = os.Mkdir(dir, 0o711)
@@ -193,16 +193,16 @@ func (d *Disk) take(s *space) error {
 
 // divide finds the file systems of a rank's directories.
 func (d *Disk) divide(s *space) error {
-	dirs := []string{d.Dir(s.ID)}
+	dirs := []string{d.rankDir(s.ID)}
 	if s.Inputs != "" { // first, as it may have a project of before a restart
-		dirs = []string{s.Inputs, d.Dir(s.ID)}
+		dirs = []string{s.Inputs, d.rankDir(s.ID)}
 	}
 	for _, dir := range dirs {
 		a, err := d.area(filepath.Dir(dir))
 		if err != nil {
 			return err
 		}
-		isImage := d.mode == config.DiskImage && dir == d.Dir(s.ID)
+		isImage := d.mode == config.DiskImage && dir == d.rankDir(s.ID)
 		i := slices.IndexFunc(s.parts, func(p *part) bool { return p.area == a && !isImage })
 		if i < 0 {
 			i = len(s.parts)
@@ -276,7 +276,7 @@ func filesOf(bytes int64) int64 { return max(bytes/(16<<10), 4096) }
 // here.
 func (d *Disk) Restore(c Claim) {
 	s := &space{Claim: c}
-	if _, err := os.Stat(d.Dir(c.ID)); err != nil {
+	if _, err := os.Stat(d.rankDir(c.ID)); err != nil {
 		return // it is of an earlier version
 	}
 	if err := d.divide(s); err != nil {
@@ -291,7 +291,7 @@ func (d *Disk) Restore(c Claim) {
 }
 
 func (d *Disk) restore(s *space, p *part) {
-	dir := d.Dir(s.ID)
+	dir := d.rankDir(s.ID)
 	p.limit = d.limit(s.Claim, p.area)
 	if slices.Contains(p.dirs, dir) {
 		p.dirs[slices.Index(p.dirs, dir)] = slotOf(dir)
@@ -317,7 +317,7 @@ func (d *Disk) restore(s *space, p *part) {
 
 // Release removes what a rank has written. Its inputs are gone before.
 func (d *Disk) Release(id job.RankID) error {
-	if err := d.drop(d.Dir(id)); err != nil {
+	if err := d.drop(d.rankDir(id)); err != nil {
 		return fmt.Errorf("remove what the rank wrote: %w", err)
 	}
 	d.mu.Lock()
@@ -365,7 +365,7 @@ func (d *Disk) Sweep() error {
 	used := map[string]bool{}
 	d.mu.Lock()
 	for id := range d.ranks {
-		used[d.Dir(id)], used[slotOf(d.Dir(id))] = true, true
+		used[d.rankDir(id)], used[slotOf(d.rankDir(id))] = true, true
 	}
 	d.mu.Unlock()
 	for _, e := range entries {
