@@ -26,6 +26,9 @@ import (
 // the controller to hold it.
 const defaultTimeout = 30 * time.Second
 
+// connectTimeout is how long a connection may take, and TLS on it.
+const connectTimeout = 10 * time.Second
+
 // Client talks to one controller. The zero value finds the controller and the
 // token as Find does, on first use. It is safe for concurrent use; its fields
 // must not change while a call is under way.
@@ -99,11 +102,11 @@ func (e endpoint) newTransport(certificate func() *tls.Certificate) http.RoundTr
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSClientConfig:     pki.ClientTLS(e.pin, time.Now, certificate),
-		TLSHandshakeTimeout: 10 * time.Second,
+		TLSHandshakeTimeout: connectTimeout,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     90 * time.Second,
 	}
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	dialer := &net.Dialer{Timeout: connectTimeout}
 	t.DialContext = dialer.DialContext
 	if e.socket != "" {
 		t.Proxy = nil

@@ -1,11 +1,14 @@
 package client
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 )
 
 // several sends requests to whichever of several controllers leads: to the one that
@@ -15,12 +18,19 @@ type several struct {
 	one   http.RoundTripper
 	hosts []string
 	at    atomic.Int32 // of hosts
+	slow  atomic.Int32 // how many rounds in a row have found nobody in time
 }
 
-// RoundTrip makes one exchange. An error of a request that went out is returned, as what came of it is not
-// known; the next one begins at the next host.
+// connectWait is how long a connection to one of several controllers may take before the
+// next one is asked. A machine that is gone, a name server that is silent and a daemon that was
+// stopped all say nothing, and the usual time for that is long beside that without a leader. It
+// doubles while no controller is found, up to the usual time: all may be slow.
+const connectWait = time.Second
+
+// RoundTrip makes one exchange. An error of a request that may have gone out is returned, as what came of it
+// is not known; the next one begins at the next host.
 func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
-	from := int(s.at.Load())
+	from, late := int(s.at.Load()), false
 	for try := 0; ; try++ {
 		i := (from + try) % len(s.hosts)
 		r := req.Clone(req.Context())
@@ -31,14 +41,19 @@ func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		resp, err := s.one.RoundTrip(r)
+		resp, sent, err := s.exchange(r)
 		if err == nil && resp.StatusCode != http.StatusMisdirectedRequest {
 			s.at.Store(int32(i))
+			s.slow.Store(0)
 			return resp, nil
 		}
+		late = late || errors.Is(err, errConnectLate)
 		s.at.Store(int32((i + 1) % len(s.hosts)))
 		last := try == len(s.hosts)-1 || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil
-		if last || err != nil && !unsent(err) || req.Context().Err() != nil {
+		if last && late {
+			s.slow.Add(1)
+		}
+		if last || err != nil && sent || req.Context().Err() != nil {
 			return resp, err
 		}
 		if resp != nil {
@@ -48,10 +63,26 @@ func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// unsent says that a request did not go out.
-func unsent(err error) bool {
-	e, ok := errors.AsType[*net.OpError](err)
-	return ok && e.Op == "dial"
+var errConnectLate = errors.New("no connection")
+
+// exchange makes one exchange with one host. Not sent: it had no connection over which anything could go out.
+func (s *several) exchange(r *http.Request) (resp *http.Response, sent bool, err error) {
+	var connected atomic.Bool
+	ctx, giveUp := context.WithCancelCause(r.Context()) // which ends with that of the request, as the answer's body is read
+	wait := min(connectWait<<min(s.slow.Load(), 4), connectTimeout)
+	timer := time.AfterFunc(wait, func() { giveUp(fmt.Errorf("%w within %v", errConnectLate, wait)) })
+	defer timer.Stop()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		connected.Store(true)
+		timer.Stop()
+	}})
+	if resp, err = s.one.RoundTrip(r.WithContext(ctx)); err != nil {
+		if cause := context.Cause(ctx); cause != nil && r.Context().Err() == nil {
+			err = cause
+		}
+		giveUp(nil)
+	}
+	return resp, connected.Load(), err
 }
 
 // CloseIdleConnections is how an http.Client reaches the one below.

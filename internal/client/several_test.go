@@ -1,13 +1,18 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +77,75 @@ type insecure struct{ http.RoundTripper }
 func (i insecure) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.URL.Scheme = "http"
 	return i.RoundTripper.RoundTrip(r)
+}
+
+// TestSilentController: a controller of whose machine, name server or daemon nothing is heard is not
+// waited for as long as one that is alone, the request goes out once, and the patience grows
+// where no controller is in time.
+func TestSilentController(t *testing.T) {
+	silent := func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	unknown := func(r *http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: r.URL.Hostname(), IsTemporary: true}}
+	}
+	stopped := func(*http.Request) (*http.Response, error) { return nil, errors.New("TLS handshake timeout") }
+	after := func(connect, answer time.Duration, status int) func(*http.Request) (*http.Response, error) {
+		return func(r *http.Request) (*http.Response, error) {
+			if err := Sleep(r.Context(), connect); err != nil {
+				return nil, err
+			}
+			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+			if err := Sleep(r.Context(), answer); err != nil {
+				return nil, err
+			}
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(`{"number":7}`))}, nil
+		}
+	}
+	for name, tc := range map[string]struct {
+		hosts []func(*http.Request) (*http.Response, error)
+		took  time.Duration
+		asked []int
+		lost  bool
+	}{
+		"a machine is gone":        {[]func(*http.Request) (*http.Response, error){silent, after(0, 0, 421), after(0, 0, 200)}, time.Second, []int{1, 1, 1}, false},
+		"a name is not known":      {[]func(*http.Request) (*http.Response, error){unknown, stopped, after(0, 0, 200)}, 0, []int{1, 1, 1}, false},
+		"it is connected and busy": {[]func(*http.Request) (*http.Response, error){after(0, 20*time.Second, 200), silent, silent}, 20 * time.Second, []int{1, 0, 0}, false},
+		"all are slow":             {[]func(*http.Request) (*http.Response, error){after(5*time.Second, 0, 200), after(5*time.Second, 0, 421), silent}, 3*(1+2+4)*time.Second + 5*time.Second, []int{4, 3, 3}, false},
+		"it died with the request": {[]func(*http.Request) (*http.Response, error){dies, after(0, 0, 200), silent}, 0, []int{1, 0, 0}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked, s := make([]int, 3), &several{hosts: []string{"0:1", "1:1", "2:1"}}
+				s.one = transport(func(r *http.Request) (*http.Response, error) {
+					i := int(r.URL.Host[0] - '0')
+					asked[i]++
+					return tc.hosts[i](r)
+				})
+				began, c := time.Now(), &Client{Address: "/none", Transport: s, Timeout: time.Hour}
+				if !tc.lost {
+					c.Retry = Retry{For: time.Hour, Sleep: func(context.Context, time.Duration) error { return nil }}
+				}
+				_, err := c.Submit(t.Context(), &api.SubmitRequest{Job: json.RawMessage(`{"a":1}`)}, "k")
+				if (err != nil) != tc.lost {
+					t.Error(err)
+				}
+				if took := time.Since(began); took != tc.took {
+					t.Errorf("it took %v, want %v", took, tc.took)
+				}
+				if diff := cmp.Diff(tc.asked, asked); diff != "" {
+					t.Errorf("asked (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// dies is a controller that dies when it has the request.
+func dies(r *http.Request) (*http.Response, error) {
+	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+	return nil, io.ErrUnexpectedEOF
 }
 
 func TestSeveralHosts(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gbatch/internal/api"
@@ -57,7 +58,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	accept, dial := m.pki.MemberTLS()
 	ln, err := tls.Listen("tcp", cfg.Replica.Listen, accept)
 	if err != nil {
-		return nil, fmt.Errorf("listen for other controllers: %w (change `replica.listen` in the configuration, or stop what uses it)", err)
+		return nil, fmt.Errorf("listen for other controllers: %w (%s)", err, listenHint("replica.listen", err))
 	}
 	ln = controllers.Answering(ln, m.statement)
 	m.replica, err = replica.Open(replica.Config{
@@ -146,20 +147,27 @@ func (m *Member) listen() ([]net.Listener, error) {
 	return lns, err
 }
 
-// elsewhere is the answer of a controller that does not lead.
+// elsewhere is the answer of a controller that does not lead, whatever it is asked.
 func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
-	leader := m.replica.Leader()
-	e := api.Errorf(api.CodeElsewhere, "this is controller %s, and %s leads", m.cfg.Replica.Name, leader).
-		WithHint("name all controllers in the address, as `gadm join-string` prints it where one leads")
-	if leader == "" {
-		e = api.Errorf(api.CodeElsewhere, "this is controller %s, and no controller leads at the moment", m.cfg.Replica.Name).
-			WithHint("try again in a second; where it stays so, too few of the controllers run or reach each other")
-	}
+	e := refer(m.cfg, m.replica.Leader(), m.pki.Pin())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	if err := json.NewEncoder(w).Encode(e); err != nil {
 		m.log.Debug("answer not sent", "error", err)
 	}
+}
+
+// refer says to ask the controller that leads, none: that is not known, and how all are reached.
+func refer(c site.Config, leader, pin string) *api.Error {
+	if leader == "" {
+		return api.Errorf(api.CodeElsewhere, "this is controller %s, and no controller leads at the moment", c.Replica.Name).
+			WithHint("try again in a second; where it stays so, too few of the controllers run or reach each other")
+	}
+	e := api.Errorf(api.CodeElsewhere, "this is controller %s, and %s leads: nothing was done", c.Replica.Name, leader)
+	if !strings.Contains(c.Advertise, ",") {
+		return e.WithHint("name all controllers in the address, as `gadm join-string` prints it where one leads")
+	}
+	return e.WithHint("use the address that names all controllers: --controller '" + site.Address(c, c.Listen, pin) + "'")
 }
 
 // lead is the controller until this member leads no more.

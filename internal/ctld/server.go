@@ -363,9 +363,17 @@ func listenAt(c site.Config) ([]net.Listener, error) {
 	}
 	tcp, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w (change `listen` in the configuration, or stop what uses it)", err), socket.Close())
+		return nil, errors.Join(fmt.Errorf("listen: %w (%s)", err, listenHint("listen", err)), socket.Close())
 	}
 	return []net.Listener{socket, tcp}, nil
+}
+
+// listenHint is what to do where the address of a setting cannot be listened at.
+func listenHint(setting string, err error) string {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "mend the look-up of names on this machine, or give `" + setting + "` an IP address in the configuration, as 192.0.2.1:PORT"
+	}
+	return "change `" + setting + "` in the configuration, or stop what uses it"
 }
 
 // Addresses are what the server listens on, the socket first.

@@ -57,6 +57,41 @@ func TestBegunAnew(t *testing.T) {
 	}
 }
 
+// TestNameUnknown: where the name of one member cannot be looked up, the others go on without it, and it gets
+// all that it missed when it can.
+func TestNameUnknown(t *testing.T) {
+	t.Parallel()
+	a, b, c := newMember(t, "a"), newMember(t, "b").joins(), newMember(t, "c").joins()
+	a.start()
+	defer func() { a.stop() }()
+	_, lead := leader(t, a)
+	for _, m := range []*member{b, c} {
+		m.start()
+		defer func() { m.stop() }()
+		if m == c {
+			a.unknown.Store(&c.address)
+			b.unknown.Store(&c.address)
+		}
+		if err := a.r.Add(Member{Name: m.name, Address: m.address, Voter: true}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "a record after "+m.name+" was added", func() bool {
+			if err := lead.Store.Commit([]state.Record{jobRecord(0)}); err == nil {
+				return true
+			}
+			_, lead = leader(t, a, b)
+			return false
+		})
+	}
+	until(t, "the record on b", func() bool { return b.has(1) == 1 })
+	if got := c.has(1); got != 0 {
+		t.Error("c has what nobody could send to it")
+	}
+	a.unknown.Store(nil)
+	b.unknown.Store(nil)
+	until(t, "the record on c", func() bool { return c.has(1) == 1 })
+}
+
 // alone stores records on a member that is a controller alone; none: it has no store.
 func (m *member) alone(n int) {
 	m.t.Helper()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ type member struct {
 	dir     string
 	address string
 	nowMS   int64
+	unknown atomic.Pointer[string] // an address whose name cannot be looked up
 	r       *Replica
 }
 
@@ -60,6 +62,9 @@ func (m *member) config(ln net.Listener) Config {
 		Name: m.name, Address: m.address, Dir: filepath.Join(m.dir, "log"), Store: store.Config{Dir: filepath.Join(m.dir, "store")},
 		Listener: ln, Patience: time.Second, NowMS: func() int64 { return m.nowMS }, Log: log,
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
+			if bad := m.unknown.Load(); bad != nil && *bad == address {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: address, IsTemporary: true}}
+			}
 			return net.DialTimeout("tcp", address, timeout)
 		},
 	}
