@@ -9,6 +9,9 @@ type Controller struct {
 	Answers bool   `json:"answers"`         // the one that leads has reached it lately
 	Alone   bool   `json:"alone,omitempty"` // there are no others, and none can join as it is configured
 
+	Behind uint64 `json:"behind,omitempty"` // so many entries of the common log it lacked when it was asked last
+	Stuck  bool   `json:"stuck,omitempty"`  // it lacks some, and has taken none for a minute: most often its disk was emptied or it was restored, and it was not added again
+
 	Version    string   `json:"version,omitempty"`    // of its program, as it said last; empty: it has not yet, or is too old to say
 	Differs    []string `json:"differs,omitempty"`    // settings that its file has otherwise than that of the one that leads; compared where both have one version
 	Unreadable string   `json:"unreadable,omitempty"` // why its configuration cannot be used, so that it could not lead

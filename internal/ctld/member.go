@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gbatch/internal/api"
@@ -35,6 +36,7 @@ type Member struct {
 	pki     *pki.Authority
 	clock   *loop.Clock
 	replica *replica.Replica
+	asked   atomic.Pointer[replica.Replica] // the same; the others may ask about it while it is opened
 }
 
 // OpenMember opens the store and the log that the controllers have in common. It is not
@@ -72,12 +74,17 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
+	m.asked.Store(m.replica)
 	return m, nil
 }
 
 // statement is what this controller says of itself to the one that leads.
 func (m *Member) statement() controllers.Statement {
-	return controllers.NewStatement(Version, m.source)
+	s := controllers.NewStatement(Version, m.source)
+	if r := m.asked.Load(); r != nil {
+		s.Applied = r.Applied()
+	}
+	return s
 }
 
 // others looks after the other controllers while this one leads.

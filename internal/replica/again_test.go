@@ -53,6 +53,9 @@ func TestBegunAnew(t *testing.T) {
 			if got := b.has(before + 10); got != restored {
 				t.Errorf("b has %d records, and began with %d", got, restored)
 			}
+			if at, all := b.r.Applied(), a.r.Applied(); at == 0 || at >= all {
+				t.Errorf("b says that it has come to %d, where the others are at %d", at, all)
+			}
 		})
 	}
 }

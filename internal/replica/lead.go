@@ -20,6 +20,9 @@ func (r *Replica) Leads() <-chan bool { return r.raft.LeaderCh() }
 // Failed gives the error by which this member cannot go on: the process must end.
 func (r *Replica) Failed() <-chan error { return r.fsm.failed }
 
+// Applied is the place in the common log up to which this member has all records.
+func (r *Replica) Applied() uint64 { return r.raft.AppliedIndex() }
+
 // Leading says whether this member leads now.
 func (r *Replica) Leading() bool { return r.raft.State() == raft.Leader }
 

@@ -57,10 +57,18 @@ func controllerState(c api.Controller) string {
 		return "leads"
 	case !c.Answers:
 		return "does not answer"
-	case !c.Counts:
-		return "joining"
 	}
-	return "follows"
+	state := "follows"
+	if !c.Counts {
+		state = "joining"
+	}
+	switch {
+	case c.Stuck:
+		return fmt.Sprintf("takes no records, %d behind", c.Behind)
+	case c.Behind > 0:
+		return fmt.Sprintf("%s, %d behind", state, c.Behind)
+	}
+	return state
 }
 
 // AddController is gadm controllers add.

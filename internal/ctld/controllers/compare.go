@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"strings"
+	"time"
 
 	"gbatch/internal/api"
 )
@@ -14,7 +15,7 @@ func (m *Members) compare(ctx context.Context) {
 	if err != nil {
 		return // asked again
 	}
-	own, told := m.Own(), map[string]Statement{}
+	own, told, mute := m.Own(), map[string]Statement{}, map[string]bool{}
 	for _, x := range list {
 		if x.Name == m.self {
 			continue
@@ -22,6 +23,7 @@ func (m *Members) compare(ctx context.Context) {
 		s, err := m.Ask(ctx, x.Address)
 		if err != nil {
 			m.log.Debug("a controller did not say what its settings are", "name", x.Name, "error", err)
+			mute[x.Name] = true
 			m.mu.Lock()
 			s = m.told[x.Name] // what it said before is more than nothing
 			m.mu.Unlock()
@@ -29,7 +31,8 @@ func (m *Members) compare(ctx context.Context) {
 		told[x.Name] = s
 	}
 	m.mu.Lock()
-	m.own, m.told = own, told
+	m.own, m.told, m.mute = own, told, mute
+	m.follow(time.Now())
 	m.mu.Unlock()
 	all, err := m.list()
 	if err != nil {
@@ -40,17 +43,51 @@ func (m *Members) compare(ctx context.Context) {
 	}
 }
 
+// progress is how a controller takes the records of the one that leads.
+type progress struct {
+	applied uint64    // how far it had come when it said so last
+	since   time.Time // when it had come there, or lacked nothing
+	behind  uint64
+	stuck   bool
+}
+
+// stuckAfter is how long a controller that lacks records takes none before that is told.
+const stuckAfter = time.Minute
+
+// follow looks how far the others have come by what they have just said.
+func (m *Members) follow(now time.Time) {
+	taken := map[string]progress{}
+	for name, s := range m.told {
+		p := m.taken[name]
+		if s.Applied == 0 || s.Applied >= m.own.Applied || s.Applied != p.applied {
+			p.since = now
+		}
+		p.applied, p.behind = s.Applied, 0
+		if s.Applied > 0 && s.Applied < m.own.Applied {
+			p.behind = m.own.Applied - s.Applied
+		}
+		p.stuck = now.Sub(p.since) >= stuckAfter
+		taken[name] = p
+	}
+	m.taken = taken
+}
+
 // say logs what is odd about a controller's file, once.
 func (m *Members) say(c api.Controller) {
 	odd := strings.Join(c.Differs, ", ")
 	if c.Unreadable != "" {
 		odd = c.Unreadable
 	}
+	if c.Stuck {
+		odd = "takes no records"
+	}
 	if m.differs[c.Name] == odd {
 		return
 	}
 	m.differs[c.Name] = odd
 	switch {
+	case c.Stuck:
+		m.log.Warn("a controller lacks records and takes none: where its disk was emptied or a backup was put there, remove it, empty its directory, and add it again; else look at its log", "name", c.Name, "behind", c.Behind)
 	case c.Unreadable != "":
 		m.log.Warn("the configuration of a controller cannot be used: it could not lead", "name", c.Name, "error", odd)
 	case odd != "":

@@ -68,7 +68,7 @@ func TestCompare(t *testing.T) {
 		want := []api.Controller{{Name: "a", Leads: true, Version: "1"}, {Name: "alike", Version: "1"}, {Name: "differs", Version: "1", Differs: []string{"limits.maxDuration"}},
 			{Name: "newer", Version: "2"}, {Name: "older"}, {Name: "bad", Version: "1", Unreadable: "line 3: no"}, {Name: "silent"}}
 		for i := range want {
-			want[i].Address, want[i].Counts, want[i].Answers = all[i].Address, true, true
+			want[i].Address, want[i].Counts, want[i].Answers = all[i].Address, true, all[i].Name != "silent"
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("controllers (-want +got):\n%s", diff)
@@ -77,6 +77,50 @@ func TestCompare(t *testing.T) {
 			t.Errorf("counted (-want +got):\n%s", diff)
 		}
 		if n := strings.Count(logged.String(), "limits.maxDuration"); n != 1 {
+			t.Errorf("it was logged %d times:\n%s", n, logged.String())
+		}
+	})
+}
+
+// TestStuck: a controller that lacks records and takes none is shown and logged once; one that is behind and comes
+// on is not, nor is one that has all while nothing happens or that is too old to say.
+func TestStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := []replica.Member{{Name: "a", Voter: true, Leads: true}}
+		for _, name := range []string{"emptied", "slow", "whole", "older"} {
+			all = append(all, replica.Member{Name: name, Address: name, Voter: true})
+		}
+		var logged strings.Builder
+		c := New(&members{all: all}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.NewTextHandler(&logged, nil)))
+		c.reach = func(context.Context, string) bool { return true }
+		says := func(applied uint64) Statement { return Statement{Version: "1", Applied: applied} }
+		c.Own = func() Statement { return says(1000) }
+		slowSaid := uint64(100)
+		c.Ask = func(_ context.Context, address string) (Statement, error) {
+			if address == "slow" {
+				slowSaid++
+			}
+			return map[string]Statement{"emptied": says(3), "slow": says(slowSaid), "whole": says(1000), "older": says(0)}[address], nil
+		}
+		run := func(d time.Duration, stuck bool) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			c.Run(ctx)
+			got, err := c.list()
+			if err != nil {
+				t.Fatal(err)
+			}
+			behind := map[string]uint64{"a": 0, "emptied": 997, "slow": 1000 - slowSaid, "whole": 0, "older": 0}
+			for _, x := range got {
+				if x.Stuck != (stuck && x.Name == "emptied") || x.Behind != behind[x.Name] {
+					t.Errorf("after %v: %+v", d, x)
+				}
+			}
+		}
+		run(55*time.Second, false)
+		run(2*time.Minute, true)
+		if n := strings.Count(logged.String(), "takes none"); n != 1 || !strings.Contains(logged.String(), "name=emptied") {
 			t.Errorf("it was logged %d times:\n%s", n, logged.String())
 		}
 	})

@@ -42,14 +42,16 @@ type Members struct {
 	mu      sync.Mutex
 	answers map[string]int       // how many times in a row a member could be reached
 	told    map[string]Statement // what members said of themselves last
-	own     Statement            // at that time
-	differs map[string]string    // what was logged of each last
+	mute    map[string]bool      // who did not say it when asked last, though its port may be open
+	taken   map[string]progress
+	own     Statement         // at that time
+	differs map[string]string // what was logged of each last
 }
 
 // New is for the controller with this configuration.
 func New(r Replicas, c site.Config, log *slog.Logger) *Members {
 	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, reach: reachable,
-		answers: map[string]int{}, told: map[string]Statement{}, differs: map[string]string{}}
+		answers: map[string]int{}, told: map[string]Statement{}, taken: map[string]progress{}, differs: map[string]string{}}
 }
 
 // lookEvery is how often it is looked who can be reached, and steady how many times in a row make
@@ -162,7 +164,8 @@ func (m *Members) list() ([]api.Controller, error) {
 	defer m.mu.Unlock()
 	var out []api.Controller
 	for _, x := range all {
-		c := api.Controller{Name: x.Name, Address: x.Address, Leads: x.Leads, Counts: x.Voter, Answers: x.Name == m.self || m.answers[x.Name] > 0}
+		c := api.Controller{Name: x.Name, Address: x.Address, Leads: x.Leads, Counts: x.Voter, Answers: x.Name == m.self || m.answers[x.Name] > 0 && !m.mute[x.Name]}
+		c.Behind, c.Stuck = m.taken[x.Name].behind, m.taken[x.Name].stuck
 		m.compared(&c)
 		out = append(out, c)
 	}

@@ -121,10 +121,12 @@ export type Controller = {
   address: string
   alone?: boolean
   answers: boolean
+  behind?: number
   counts: boolean
   differs?: Array<string> | null
   leads: boolean
   name: string
+  stuck?: boolean
   unreadable?: string
   version?: string
 }
