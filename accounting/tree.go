@@ -11,7 +11,7 @@ import (
 type Account struct {
 	Parent string           `json:"parent,omitempty"` // empty: the root
 	Shares int64            `json:"shares"`           // among its siblings
-	Users  map[string]int64 `json:"users,omitempty"`  // shares of its users; others have DefaultShares
+	Users  map[string]int64 `json:"users,omitempty"`  // shares of its users; others have one
 	Budget int64            `json:"budget,omitempty"` // billed GPU-minutes it may use, with everything below it; 0: no bound
 
 	Monthly bool `json:"monthly,omitempty"` // the budget is for each calendar month (UTC), else in all
@@ -21,7 +21,7 @@ type Account struct {
 const defaultShares = 1
 
 // Tree is the share tree: accounts by name. Projects that it does not name hang
-// from the root with DefaultShares, so the zero value treats all alike.
+// from the root with defaultShares, so the zero value treats all alike.
 type Tree map[string]Account
 
 const maxShares = 1_000_000_000

@@ -32,8 +32,8 @@ func Write(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// There is the error of a file that is there, and is not replaced unasked.
-func There(path string) error {
+// AlreadyThere is the error of a file that is there, and is not replaced unasked.
+func AlreadyThere(path string) error {
 	return fmt.Errorf("%s is there already: change it with an editor, or replace it by --force, which keeps it as %s.old", path, path)
 }
 

@@ -30,7 +30,7 @@ func (c *initCmd) Run() error {
 	_, err := os.Lstat(c.Config)
 	switch {
 	case err == nil && !c.Force && given != "":
-		return deploy.There(c.Config)
+		return deploy.AlreadyThere(c.Config)
 	case err == nil && !c.Force:
 		fmt.Printf("%s is there and was not changed.\n", c.Config)
 	case err == nil || errors.Is(err, fs.ErrNotExist):

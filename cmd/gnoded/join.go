@@ -76,7 +76,7 @@ func (j *joinCmd) configuration(c *commands) (config.Config, bool, error) {
 		return have, false, fmt.Errorf("%s is there already and names the controller %s: change it with an editor, or replace it by --force, which keeps it as %s.old",
 			c.Config, have.Controller, c.Config)
 	case err == nil && !j.Force && (c.Name+c.StateDir+c.SimulateGPUs != "" || j.Cluster != 0):
-		return have, false, deploy.There(c.Config)
+		return have, false, deploy.AlreadyThere(c.Config)
 	case !j.Force:
 		have.SetDefaults()
 		return have, false, have.Validate()

@@ -63,7 +63,7 @@ func (e Restored) apply(s *step) (none, *state.Refusal) {
 	}
 	for _, n := range numbers {
 		if j := s.jobs.get(n); !j.State.Final() { // another's end may have ended it
-			e.job(s, j)
+			e.restore(s, j)
 		}
 	}
 	return none{}, nil
@@ -71,7 +71,9 @@ func (e Restored) apply(s *step) (none, *state.Refusal) {
 
 func (Restored) audit(none) Audit { return Audit{Change: "restored from a backup"} }
 
-func (e Restored) job(s *step, j *state.Job) {
+// restore says of a job that is not over what the backup leaves open, and keeps it
+// from running twice.
+func (e Restored) restore(s *step, j *state.Job) {
 	text := "restored from a backup"
 	if e.Late {
 		text = "the controller's records went back to an older state"

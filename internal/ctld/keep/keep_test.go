@@ -322,7 +322,7 @@ func FuzzKey(f *testing.F) {
 		if !filepath.IsLocal(p) || strings.Count(p, "/") != 2 {
 			t.Fatalf("%q leads to %q", user, p)
 		}
-		if back, ok := parse(p); !ok || back != k {
+		if back, ok := parseKey(p); !ok || back != k {
 			t.Fatalf("%q is read as %v, %v", p, back, ok)
 		}
 	})

@@ -27,8 +27,8 @@ func (k Key) path() string {
 
 const uuidLen = 36
 
-// parse is the inverse of path.
-func parse(path string) (Key, bool) {
+// parseKey is the inverse of path.
+func parseKey(path string) (Key, bool) {
 	parts := strings.Split(path, string(filepath.Separator))
 	if len(parts) != 3 {
 		return Key{}, false

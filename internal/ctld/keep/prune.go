@@ -42,7 +42,7 @@ func (s *Store) find(ctx context.Context) {
 			return nil // it went meanwhile
 		}
 		rel, _ := filepath.Rel(s.dir, path)
-		if k, ok := parse(rel); ok {
+		if k, ok := parseKey(rel); ok {
 			s.entry(k)
 			return fs.SkipDir
 		}

@@ -12,10 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/control/ask"
-	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/settings"
 	"gbatch/internal/units"
@@ -86,31 +84,6 @@ type Metrics struct {
 	Aliases  []string `yaml:"aliases"`  // slurm: as Slurm's own exporter names them
 }
 
-// Project is one project: who is billed.
-type Project struct {
-	Name     string            `yaml:"name"`
-	GID      int               `yaml:"gid,omitempty"`      // group of its storage
-	Members  Members           `yaml:"members,omitempty"`  // empty: everyone
-	Shares   int64             `yaml:"shares,omitempty"`   // of the cluster, relative to the other projects of the same parent; 0: 1
-	Clusters []int             `yaml:"clusters,omitempty"` // that its jobs may use; empty: all
-	Limits   api.ProjectLimits `yaml:"limits,omitempty"`   // instead of policy.perProject
-
-	Privileged   bool             `yaml:"privileged,omitempty"`   // its jobs may be root on nodes that allow it too
-	Capabilities []job.Capability `yaml:"capabilities,omitempty"` // that its jobs may ask for on nodes that allow it too
-	HostNetwork  bool             `yaml:"hostNetwork,omitempty"`  // its jobs may use the network of nodes that allow it too
-	Runtime      string           `yaml:"runtime,omitempty"`      // that runs all its jobs, on nodes that have it; empty: what each asks for
-
-	Parent     string           `yaml:"parent,omitempty"`     // another project: its share is divided among those below it and its own users
-	UserShares map[string]int64 `yaml:"userShares,omitempty"` // of the project, by user; 1 for those that are not named
-	Budget     int64            `yaml:"budget,omitempty"`     // GPU-minutes, as billed, that it and those below it may use; 0: no bound
-
-	BudgetPeriod string `yaml:"budgetPeriod,omitempty"` // month: the budget is for each calendar month (UTC); empty: in all
-
-	Logs string `yaml:"logs,omitempty"` // where those of its jobs are kept; empty: as logs.keep says
-
-	Stored bool `yaml:"-"` // by gadm, while the controller ran; else it is in the file
-}
-
 // Limits are what a job gets when it does not say, and may ask at most.
 type Limits struct {
 	DefaultDuration Seconds `yaml:"defaultDuration"`
@@ -129,6 +102,9 @@ type Connections struct {
 	Total      int `yaml:"total" own:"true"` // 0: as many as the limit of open files allows
 	PerAddress int `yaml:"perAddress"`       // over the network, of those who have not said who they are
 }
+
+// maxIDsFrom leaves numbers for 255 users before node.IDsEnd.
+const maxIDsFrom = 0x7f000000
 
 // minConnections is how many connections a controller has at least.
 const minConnections = 64
@@ -279,8 +255,8 @@ func (c Config) Validate() error {
 	if c.Nodes.Reboot < 60 || c.Nodes.Reboot > 24*3600 {
 		bad("nodes.rebootTimeout", "%v: must be 1 minute to 1 day", c.Nodes.Reboot)
 	}
-	if c.IDsFrom < node.IDRange || c.IDsFrom%node.IDRange != 0 || c.IDsFrom > 0x7f000000 {
-		bad("idsFrom", "%d: must be a multiple of %d, from that to %d", c.IDsFrom, node.IDRange, 0x7f000000)
+	if c.IDsFrom < node.IDRange || c.IDsFrom%node.IDRange != 0 || c.IDsFrom > maxIDsFrom {
+		bad("idsFrom", "%d: must be a multiple of %d, from that to %d", c.IDsFrom, node.IDRange, maxIDsFrom)
 	}
 	if c.Keep.Count < 1 {
 		bad("keep.endedCount", "must be at least 1")
@@ -313,65 +289,6 @@ func (c Config) checkMessages(bad func(path, format string, a ...any)) {
 	c.Mail.check(bad)
 	checkWebhooks(c.Webhooks, bad)
 	c.Notify.check(bad)
-}
-
-func (c Config) checkProjects(bad func(path, format string, a ...any)) {
-	seen := map[string]bool{}
-	for i, p := range c.Projects {
-		at := fmt.Sprintf("projects[%d]", i)
-		switch {
-		case !NameRule.MatchString(p.Name):
-			bad(at+".name", "%q: use letters, digits, '.', '_' and '-', at most 64", p.Name)
-		case seen[p.Name]:
-			bad(at+".name", "%q is there twice", p.Name)
-		}
-		seen[p.Name] = true
-		if p.GID < 0 || p.GID > units.MaxID {
-			bad(at+".gid", "%d: groups are numbered from 1 to %d", p.GID, uint32(units.MaxID))
-		} else if uint32(p.GID) >= c.IDsFrom && p.GID < node.IDsEnd {
-			bad(at+".gid", "%d: lies among the numbers that containers are given, from idsFrom on", p.GID)
-		}
-		if p.Shares < 0 {
-			bad(at+".shares", "%d: must not be negative", p.Shares)
-		}
-		if p.BudgetPeriod != "" && p.BudgetPeriod != api.BudgetMonth {
-			bad(at+".budgetPeriod", "%q: use month, or leave it out for a budget in all", p.BudgetPeriod)
-		}
-		for _, c := range p.Capabilities {
-			if wrong := job.CheckCapability(string(c)); wrong != "" {
-				bad(at+".capabilities", "%s", wrong)
-			}
-		}
-		if p.Runtime != "" {
-			if wrong := job.CheckRuntime(p.Runtime); wrong != "" {
-				bad(at+".runtime", "%s", wrong)
-			}
-		}
-		for _, n := range p.Clusters {
-			if n < 1 {
-				bad(at+".clusters", "%d: clusters are numbered from 1", n)
-			}
-		}
-		if l := p.Limits; l.Running < 0 || l.Queued < 0 || l.GPUs < 0 || l.GPUMinutes < 0 {
-			bad(at+".limits", "must not be negative")
-		}
-		if p.Logs != "" {
-			c.Logs.checkPlace(at+".logs", p.Logs, bad)
-		}
-		p.Members.check(at+".members", bad)
-	}
-	if c.DefaultProject != "" && !seen[c.DefaultProject] {
-		bad("defaultProject", "%q is not among the projects", c.DefaultProject)
-	}
-}
-
-// Project is a project by its name.
-func (c Config) Project(name string) (Project, bool) {
-	i := slices.IndexFunc(c.Projects, func(p Project) bool { return p.Name == name })
-	if i < 0 {
-		return Project{}, false
-	}
-	return c.Projects[i], true
 }
 
 // SocketPath is where local users find the controller.

@@ -93,7 +93,7 @@ func (o Overrides) Apply(sub job.Submission, surroundings Options) (job.Submissi
 		g = *sub.Spec.Gbatch
 	}
 	sub.Spec.Gbatch = &g
-	a := &applied{sub: &sub, o: surroundings}
+	a := &applied{sub: &sub, surroundings: surroundings}
 	a.amounts(o)
 	a.container(o)
 	a.docker(o.Container)
@@ -146,9 +146,9 @@ func (o *Overrides) ForScript() (line []string) {
 
 // applied is a job to which overrides are being applied.
 type applied struct {
-	sub      *job.Submission
-	o        Options
-	problems job.Problems
+	sub          *job.Submission
+	surroundings Options
+	problems     job.Problems
 }
 
 func (a *applied) check(flag, value string, err error) bool {
@@ -221,8 +221,8 @@ func (a *applied) container(o Overrides) {
 	maps.Copy(env, docker.Environment)
 	for _, text := range o.Env {
 		name, value, given := strings.Cut(text, "=")
-		if !given && a.o.Env != nil {
-			value, given = a.o.Env(name)
+		if !given && a.surroundings.Env != nil {
+			value, given = a.surroundings.Env(name)
 		}
 		if !given {
 			a.check("--env", name, unset(name))
@@ -290,7 +290,7 @@ func (a *applied) others(o Overrides) {
 	} else if o.Cluster != "" {
 		line = append(slices.Clip(line), "--partition="+o.Cluster)
 	}
-	sub, err := slurm.Amend(*a.sub, line, a.o.slurm())
+	sub, err := slurm.Amend(*a.sub, line, a.surroundings.slurm())
 	if ps, ok := errors.AsType[job.Problems](err); ok {
 		a.problems = ps
 		return
