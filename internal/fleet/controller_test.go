@@ -29,47 +29,64 @@ type controller struct {
 	memory int           // the most that one has had in memory, in KiB
 }
 
-// newController builds gctld, unless it is built, and starts it.
+// newController starts a controller that is alone.
 func newController(t *testing.T, nodes int) *controller {
 	t.Helper()
-	c := &controller{t: t, bin: filepath.Join(os.Getenv("GBATCH_BIN"), "gctld"), dir: t.TempDir()}
-	if os.Getenv("GBATCH_BIN") == "" {
-		c.bin = filepath.Join(c.dir, "gctld")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", c.bin, "gbatch/cmd/gctld")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build gctld: %v\n%s", err, out)
-		}
-	}
-	config := fmt.Sprintf("dir: %s/ctld\nsocket: %s\nlisten: 127.0.0.1:%d\nreserveMiB: 64\nconnections: {perAddress: %d}\n", c.dir, c.socket(), freePort(t), 256+2*nodes)
-	if err := os.WriteFile(c.config(), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.kill() })
+	c := configured(t, buildController(t), nodes, freeAddresses(t, 1)[0], "")
 	c.start()
 	return c
 }
 
-// freePort is one that no client on this machine is given for its end of a connection:
-// the controller must find it free when it is started again.
-func freePort(t *testing.T) int {
+// buildController builds gctld, unless it is built.
+func buildController(t *testing.T) (bin string) {
 	t.Helper()
-	for port := 20000 + os.Getpid()%10000; port < 32000; port++ {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+	if dir := os.Getenv("GBATCH_BIN"); dir != "" {
+		return filepath.Join(dir, "gctld")
+	}
+	bin = filepath.Join(t.TempDir(), "gctld")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "gbatch/cmd/gctld")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build gctld: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// configured is a controller that has its configuration, to which more is added.
+func configured(t *testing.T, bin string, nodes int, listen, more string) *controller {
+	t.Helper()
+	c := &controller{t: t, bin: bin, dir: t.TempDir()}
+	config := fmt.Sprintf("dir: %s/ctld\nsocket: %s\nlisten: %s\nreserveMiB: 64\nconnections: {perAddress: %d}\n%s", c.dir, c.socket(), listen, 256+2*nodes, more)
+	if err := os.WriteFile(c.config(), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.kill() })
+	return c
+}
+
+// freeAddresses have ports that no client on this machine is given for its end of a connection:
+// a controller must find its own free when it is started again.
+func freeAddresses(t *testing.T, n int) (list []string) {
+	t.Helper()
+	for port := 20000 + os.Getpid()%10000; port < 32000 && len(list) < n; port++ {
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		if l, err := net.Listen("tcp", address); err == nil {
 			l.Close()
-			return port
+			list = append(list, address)
 		}
 	}
-	t.Fatal("no port from 20000 to 32000 is free")
-	return 0
+	if len(list) < n {
+		t.Fatal("too few ports from 20000 to 32000 are free")
+	}
+	return list
 }
 
 func (c *controller) config() string { return filepath.Join(c.dir, "gctld.yaml") }
 func (c *controller) socket() string { return filepath.Join(c.dir, "s") }
 func (c *controller) log() string    { return filepath.Join(c.dir, "log") }
 
-// start starts it and waits until it answers.
-func (c *controller) start() {
+// launch starts it.
+func (c *controller) launch() {
 	c.t.Helper()
 	log, err := os.Create(c.log())
 	if err != nil {
@@ -85,6 +102,12 @@ func (c *controller) start() {
 		_ = cmd.Wait()
 		close(ended)
 	}(c.cmd, c.ended)
+}
+
+// start starts it and waits until it answers.
+func (c *controller) start() {
+	c.t.Helper()
+	c.launch()
 	local := &client.Client{Address: "unix://" + c.socket()}
 	defer local.Close()
 	eventually(c.t, "the controller answers", func() bool {

@@ -148,22 +148,13 @@ func (f *fleet) run(restart bool) {
 	probing.Go(func() { f.probe(ctx) }) // ends with ctx
 	restarted := !restart
 	for left := f.jobs; left > 0; {
-		batch := make([]api.KeyedSubmission, min(left, api.MaxSubmissions, max(f.jobs/4, 1)))
-		for i := range batch {
-			batch[i].Job = []byte(document)
-		}
-		results, err := client.SubmitMany(t.Context(), f.user, batch)
-		for _, r := range results {
-			if err == nil && r.Error != nil {
-				err = r.Error
-			}
-		}
-		if err != nil {
+		n := min(left, api.MaxSubmissions, max(f.jobs/4, 1))
+		if err := f.submit(n); err != nil {
 			cancel()
 			probing.Wait()
 			t.Fatal(err)
 		}
-		left -= len(batch)
+		left -= n
 		if !restarted && left <= f.jobs/2 {
 			restarted = true
 			f.restart()
@@ -186,6 +177,21 @@ func (f *fleet) run(restart bool) {
 			t.Errorf("%v was begun %d times", id, times)
 		}
 	}
+}
+
+// submit submits so many jobs at once.
+func (f *fleet) submit(n int) error {
+	batch := make([]api.KeyedSubmission, n)
+	for i := range batch {
+		batch[i].Job = []byte(document)
+	}
+	results, err := client.SubmitMany(f.t.Context(), f.user, batch)
+	for _, r := range results {
+		if err == nil && r.Error != nil {
+			err = r.Error
+		}
+	}
+	return err
 }
 
 // restart kills the controller and starts it again.

@@ -38,6 +38,7 @@ type counts struct {
 	mu          sync.Mutex
 	begun       map[job.RankID]int
 	first, last time.Time            // when a rank was begun, when one ended
+	after, next time.Time            // when a rank was begun first after a time
 	syncs       []time.Duration      // of exchanges that the controller does not hold open
 	heard       map[string]time.Time // when a node's last exchange was answered
 }
@@ -129,6 +130,9 @@ func (h *hollow) begin(o api.Order) {
 	h.ranks[o.ID] = r
 	h.counts.mu.Lock()
 	h.counts.begun[o.ID]++
+	if h.counts.next.IsZero() && now.After(h.counts.after) {
+		h.counts.next = now
+	}
 	if h.counts.first.IsZero() {
 		h.counts.first = now
 	}
