@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"gbatch/internal/job"
 	"gbatch/sched"
 )
@@ -94,7 +96,9 @@ func (j *Job) EncodeHistory() []byte {
 // DecodeJob reads a value stored under KindJob or KindHistory.
 func DecodeJob(v []byte) (*Job, error) {
 	j := new(Job)
-	if err := json.Unmarshal(v, j); err != nil {
+	// A start reads the records of all jobs, and nobody leads meanwhile: this takes less
+	// than half of the time of encoding/json, and means the same.
+	if err := jsonv1.Unmarshal(v, j); err != nil {
 		return nil, fmt.Errorf("decode job record: %w", err)
 	}
 	if j.Owner == nil || j.Request == nil || j.Request.Shape == nil || j.Number == 0 || (j.State.Active() && j.Attempt == nil) {
