@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 )
 
 // version is the release of Slurm whose formats these commands print.
@@ -17,7 +18,9 @@ const clusterName = "gbatch"
 // clusters is the option -M, which can name one cluster and all of them alike.
 type clusters struct{ named []string }
 
-func (c *clusters) option() option { return listOf(&c.named, "-M", "--clusters", "--cluster") }
+func (c *clusters) option() getopt.Option {
+	return getopt.List(&c.named, "-M", "--clusters", "--cluster")
+}
 
 func (c *clusters) check() error {
 	for _, name := range c.named {

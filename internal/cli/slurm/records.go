@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 )
 
@@ -30,10 +31,10 @@ type records[T any] struct {
 	noHeader, barAtEnd, bars bool
 }
 
-func (k *records[T]) options() []option {
-	return []option{
-		boolOf(&k.noHeader, "-n", "--noheader"), boolOf(&k.barAtEnd, "-p", "--parsable"), boolOf(&k.bars, "-P", "--parsable2"),
-		stringOf(&k.bar, "--delimiter"), stringOf(&k.format, "-o", "--format"),
+func (k *records[T]) options() []getopt.Option {
+	return []getopt.Option{
+		getopt.Bool(&k.noHeader, "-n", "--noheader"), getopt.Bool(&k.barAtEnd, "-p", "--parsable"), getopt.Bool(&k.bars, "-P", "--parsable2"),
+		getopt.String(&k.bar, "--delimiter"), getopt.String(&k.format, "-o", "--format"),
 	}
 }
 

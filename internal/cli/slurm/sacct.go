@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/units"
@@ -34,17 +35,17 @@ type accounting struct {
 	jobsOnly, everyTry                       bool // no steps; those of earlier attempts too
 }
 
-func (k *accounting) selected(s *selection) []option {
+func (k *accounting) selected(s *selection) []getopt.Option {
 	return append(k.options(),
-		listOf(&s.ids, "-j", "--jobs"), listOf(&s.users, "-u", "--user", "--uid"), listOf(&s.accounts, "-A", "--account", "--accounts"), listOf(&s.names, "--name"),
-		listOf(&s.states, "-s", "--state"), listOf(&s.parts, "-r", "--partition"), listOf(&s.nodes, "-N", "--nodelist"), listOf(&s.qos, "-q", "--qos"), s.clusters.option(),
-		stringOf(&k.from, "-S", "--starttime"), stringOf(&k.until, "-E", "--endtime"), boolOf(&k.everyone, "-a", "--allusers"),
-		boolOf(&k.brief, "-b", "--brief"), boolOf(&k.wide, "-l", "--long"), boolOf(&k.fieldsOnly, "-e", "--helpformat"), boolOf(&k.json_, "--json"),
-		boolOf(&k.jobsOnly, "-X", "--allocations"), boolOf(&k.everyTry, "-D", "--duplicates"), ignored("--array"), ignored("-L", "--allclusters"), ignored("-v", "--verbose"),
-		ignored("--local", "--federation").from("SACCT_FEDERATION"), ignored("--whole-hetjob"),
-		insteadOf("use --json", "--yaml"), insteadOf("use gqueue show --json", "-B", "--batch-script", "--env-vars"),
-		insteadOf("sizes have the unit that fits; --json has numbers", "--units", "--noconvert"),
-		insteadOf("use gacct, which has filters of its own: gacct --help", "-c", "--completion", "-f", "--file", "-F", "--flags", "-C", "--constraints", "-i", "--nnodes", "-I", "--ncpus",
+		getopt.List(&s.ids, "-j", "--jobs"), getopt.List(&s.users, "-u", "--user", "--uid"), getopt.List(&s.accounts, "-A", "--account", "--accounts"), getopt.List(&s.names, "--name"),
+		getopt.List(&s.states, "-s", "--state"), getopt.List(&s.parts, "-r", "--partition"), getopt.List(&s.nodes, "-N", "--nodelist"), getopt.List(&s.qos, "-q", "--qos"), s.clusters.option(),
+		getopt.String(&k.from, "-S", "--starttime"), getopt.String(&k.until, "-E", "--endtime"), getopt.Bool(&k.everyone, "-a", "--allusers"),
+		getopt.Bool(&k.brief, "-b", "--brief"), getopt.Bool(&k.wide, "-l", "--long"), getopt.Bool(&k.fieldsOnly, "-e", "--helpformat"), getopt.Bool(&k.json_, "--json"),
+		getopt.Bool(&k.jobsOnly, "-X", "--allocations"), getopt.Bool(&k.everyTry, "-D", "--duplicates"), getopt.Ignored("--array"), getopt.Ignored("-L", "--allclusters"), getopt.Ignored("-v", "--verbose"),
+		getopt.Ignored("--local", "--federation").From("SACCT_FEDERATION"), getopt.Ignored("--whole-hetjob"),
+		getopt.Instead("use --json", "--yaml"), getopt.Instead("use gqueue show --json", "-B", "--batch-script", "--env-vars"),
+		getopt.Instead("sizes have the unit that fits; --json has numbers", "--units", "--noconvert"),
+		getopt.Instead("use gacct, which has filters of its own: gacct --help", "-c", "--completion", "-f", "--file", "-F", "--flags", "-C", "--constraints", "-i", "--nnodes", "-I", "--ncpus",
 			"-k", "--timelimit-min", "-K", "--timelimit-max", "-T", "--truncate", "-W", "--wckeys", "-x", "--associations", "-g", "--gid", "-R", "--reason"))
 }
 
@@ -54,11 +55,11 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	k := accounting{records: records[row]{all: sacctFields, bar: "|"}}
 	options := k.selected(&s)
 	for i, o := range options {
-		if slices.Contains(o.names, "--format") {
-			options[i] = o.from("SACCT_FORMAT")
+		if o.Is("--format") {
+			options[i] = o.From("SACCT_FORMAT")
 		}
 	}
-	rest, err := parseWith(a, args, options)
+	rest, err := getopt.ParseWith(a.Env, args, options)
 	switch {
 	case err != nil:
 		return err

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 )
 
@@ -55,8 +56,8 @@ var entities = []entity{
 func sacctmgr(ctx context.Context, a *cli.App, args []string) error {
 	k := records[thing]{bar: "|"}
 	with := false
-	rest, err := parse(args, append(k.options(), boolOf(&with, "-s", "--associations"), ignored("-i", "--immediate", "-Q", "--quiet", "-r", "--readonly", "-v", "--verbose"),
-		insteadOf("use gacct shares --json", "--json", "--yaml")))
+	rest, err := getopt.Parse(args, append(k.options(), getopt.Bool(&with, "-s", "--associations"), getopt.Ignored("-i", "--immediate", "-Q", "--quiet", "-r", "--readonly", "-v", "--verbose"),
+		getopt.Instead("use gacct shares --json", "--json", "--yaml")))
 	switch {
 	case err != nil:
 		return err

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/job"
 	"gbatch/internal/job/indexes"
 )
@@ -24,12 +25,12 @@ type cancelling struct {
 	quiet, verbose, full, asks bool
 }
 
-func (c *cancelling) options() []option {
-	return []option{
-		stringOf(&c.signal, "-s", "--signal"), boolOf(&c.quiet, "-Q", "--quiet"), boolOf(&c.verbose, "-v", "--verbose").from("SCANCEL_VERBOSE"),
-		boolOf(&c.full, "-f", "--full").from("SCANCEL_FULL"), boolOf(&c.asks, "-i", "--interactive").from("SCANCEL_INTERACTIVE"),
-		ignored("-b", "--batch").from("SCANCEL_BATCHED"), ignored("-H", "--hurry").from("SCANCEL_HURRY"), ignored("-c", "--ctld").from("SCANCEL_CTLD"),
-		insteadOf("there are no keys of that kind here", "--wckey"),
+func (c *cancelling) options() []getopt.Option {
+	return []getopt.Option{
+		getopt.String(&c.signal, "-s", "--signal"), getopt.Bool(&c.quiet, "-Q", "--quiet"), getopt.Bool(&c.verbose, "-v", "--verbose").From("SCANCEL_VERBOSE"),
+		getopt.Bool(&c.full, "-f", "--full").From("SCANCEL_FULL"), getopt.Bool(&c.asks, "-i", "--interactive").From("SCANCEL_INTERACTIVE"),
+		getopt.Ignored("-b", "--batch").From("SCANCEL_BATCHED"), getopt.Ignored("-H", "--hurry").From("SCANCEL_HURRY"), getopt.Ignored("-c", "--ctld").From("SCANCEL_CTLD"),
+		getopt.Instead("there are no keys of that kind here", "--wckey"),
 	}
 }
 
@@ -37,7 +38,7 @@ func (c *cancelling) options() []option {
 func scancel(ctx context.Context, a *cli.App, args []string) error {
 	var s selection
 	var c cancelling
-	ids, err := parseWith(a, args, slices.Concat(s.flags("SCANCEL"), c.options(), []option{listOf(&s.names, "-n", "--name", "--jobname").from("SCANCEL_NAME")}))
+	ids, err := getopt.ParseWith(a.Env, args, slices.Concat(s.flags("SCANCEL"), c.options(), []getopt.Option{getopt.List(&s.names, "-n", "--name", "--jobname").From("SCANCEL_NAME")}))
 	if err != nil {
 		return err
 	}

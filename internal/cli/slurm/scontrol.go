@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/client"
 )
 
@@ -34,10 +35,10 @@ var notPlayedBy = map[string]string{
 // scontrol shows and changes jobs, nodes and partitions.
 func scontrol(ctx context.Context, a *cli.App, args []string) error {
 	c := control{app: a}
-	rest, err := parse(args, []option{
-		boolOf(&c.oneLine, "-o", "--oneliner"), boolOf(&c.details, "-d", "--details"), boolOf(&c.json, "--json"), boolOf(&c.quiet, "-Q", "--quiet"),
-		c.clusters.option(), ignored("-a", "--all", "--hide", "-v", "--verbose", "--local", "--federation", "--sibling", "-F", "--future"),
-		insteadOf("use --json", "--yaml"), insteadOf("the controller knows who you are", "-u", "--uid"),
+	rest, err := getopt.Parse(args, []getopt.Option{
+		getopt.Bool(&c.oneLine, "-o", "--oneliner"), getopt.Bool(&c.details, "-d", "--details"), getopt.Bool(&c.json, "--json"), getopt.Bool(&c.quiet, "-Q", "--quiet"),
+		c.clusters.option(), getopt.Ignored("-a", "--all", "--hide", "-v", "--verbose", "--local", "--federation", "--sibling", "-F", "--future"),
+		getopt.Instead("use --json", "--yaml"), getopt.Instead("the controller knows who you are", "-u", "--uid"),
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/job"
 )
 
@@ -18,8 +19,8 @@ import (
 func sdiag(ctx context.Context, a *cli.App, args []string) error {
 	asJSON := false
 	var named clusters
-	rest, err := parse(args, []option{boolOf(&asJSON, "--json"), ignored("-a", "--all", "-v", "--verbose"), named.option(),
-		insteadOf("restart gctld", "-r", "--reset"), insteadOf("use --json", "--yaml", "-i", "--sort-by-id", "-t", "--sort-by-time", "-T", "--sort-by-time2")})
+	rest, err := getopt.Parse(args, []getopt.Option{getopt.Bool(&asJSON, "--json"), getopt.Ignored("-a", "--all", "-v", "--verbose"), named.option(),
+		getopt.Instead("restart gctld", "-r", "--reset"), getopt.Instead("use --json", "--yaml", "-i", "--sort-by-id", "-t", "--sort-by-time", "-T", "--sort-by-time2")})
 	switch {
 	case err != nil:
 		return err

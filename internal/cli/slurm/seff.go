@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 )
@@ -16,7 +17,7 @@ import (
 // seff says what a job used of what it held, in the words of Slurm's script of
 // that name.
 func seff(ctx context.Context, a *cli.App, args []string) error {
-	rest, err := parse(args, []option{ignored("-f", "--noheader"), insteadOf("use gacct eff --json", "-j", "--json"), insteadOf("it prints no more", "-d", "-v", "--debug")})
+	rest, err := getopt.Parse(args, []getopt.Option{getopt.Ignored("-f", "--noheader"), getopt.Instead("use gacct eff --json", "-j", "--json"), getopt.Instead("it prints no more", "-d", "-v", "--debug")})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
@@ -29,14 +30,14 @@ type selection struct {
 
 // flags are the options of squeue and scancel that say which jobs; the variables
 // that say the same begin with SQUEUE_ or SCANCEL_.
-func (s *selection) flags(program string) []option {
-	return []option{
-		listOf(&s.users, "-u", "--user").from(program + pick(program == "SQUEUE", "_USERS", "_USER")), boolOf(&s.me, "--me"),
-		listOf(&s.states, "-t", "--state", "--states").from(program + pick(program == "SQUEUE", "_STATES", "_STATE")),
-		listOf(&s.accounts, "-A", "--account").from(program + "_ACCOUNT"), listOf(&s.parts, "-p", "--partition").from(program + "_PARTITION"),
-		listOf(&s.qos, "-q", "--qos").from(program + "_QOS"), listOf(&s.nodes, "-w", "--nodelist"), s.clusters.option().from("SLURM_CLUSTERS"),
-		insteadOf("use gadm reservations", "-R", "--reservation"), insteadOf("squeue -o %W shows the licences of jobs, and ginfo --licenses all", "-L", "--licenses"),
-		ignored("--local", "--federation", "--sibling"),
+func (s *selection) flags(program string) []getopt.Option {
+	return []getopt.Option{
+		getopt.List(&s.users, "-u", "--user").From(program + pick(program == "SQUEUE", "_USERS", "_USER")), getopt.Bool(&s.me, "--me"),
+		getopt.List(&s.states, "-t", "--state", "--states").From(program + pick(program == "SQUEUE", "_STATES", "_STATE")),
+		getopt.List(&s.accounts, "-A", "--account").From(program + "_ACCOUNT"), getopt.List(&s.parts, "-p", "--partition").From(program + "_PARTITION"),
+		getopt.List(&s.qos, "-q", "--qos").From(program + "_QOS"), getopt.List(&s.nodes, "-w", "--nodelist"), s.clusters.option().From("SLURM_CLUSTERS"),
+		getopt.Instead("use gadm reservations", "-R", "--reservation"), getopt.Instead("squeue -o %W shows the licences of jobs, and ginfo --licenses all", "-L", "--licenses"),
+		getopt.Ignored("--local", "--federation", "--sibling"),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 )
 
@@ -23,14 +24,14 @@ type infoView struct {
 	noHeader, each, wide, summary, reasons, json, silent, answering bool
 }
 
-func (q *infoView) options() []option {
-	return []option{
-		listOf(&q.parts, "-p", "--partition").from("SINFO_PARTITION"), listOf(&q.nodes, "-n", "--nodes"), listOf(&q.states, "-t", "--states"),
-		q.clusters.option().from("SLURM_CLUSTERS"), stringOf(&q.format, "-o", "--format").from("SINFO_FORMAT"), stringOf(&q.long, "-O", "--Format").from("SINFO_FORMAT2"),
-		stringOf(&q.order, "-S", "--sort").from("SINFO_SORT"), boolOf(&q.noHeader, "-h", "--noheader"), boolOf(&q.each, "-N", "--Node"), boolOf(&q.wide, "-l", "--long"),
-		boolOf(&q.summary, "-s", "--summarize"), boolOf(&q.reasons, "-R", "--list-reasons"), boolOf(&q.json, "--json"), boolOf(&q.silent, "-d", "--dead"), boolOf(&q.answering, "-r", "--responding"),
-		ignored("-a", "--all", "-e", "--exact", "--hide", "-v", "--verbose", "--local", "--federation", "--noconvert").from("SINFO_ALL"),
-		insteadOf("use --json", "--yaml"), insteadOf("use watch -n SECONDS sinfo ...", "-i", "--iterate"), insteadOf("use gadm reservations", "-T", "--reservation"),
+func (q *infoView) options() []getopt.Option {
+	return []getopt.Option{
+		getopt.List(&q.parts, "-p", "--partition").From("SINFO_PARTITION"), getopt.List(&q.nodes, "-n", "--nodes"), getopt.List(&q.states, "-t", "--states"),
+		q.clusters.option().From("SLURM_CLUSTERS"), getopt.String(&q.format, "-o", "--format").From("SINFO_FORMAT"), getopt.String(&q.long, "-O", "--Format").From("SINFO_FORMAT2"),
+		getopt.String(&q.order, "-S", "--sort").From("SINFO_SORT"), getopt.Bool(&q.noHeader, "-h", "--noheader"), getopt.Bool(&q.each, "-N", "--Node"), getopt.Bool(&q.wide, "-l", "--long"),
+		getopt.Bool(&q.summary, "-s", "--summarize"), getopt.Bool(&q.reasons, "-R", "--list-reasons"), getopt.Bool(&q.json, "--json"), getopt.Bool(&q.silent, "-d", "--dead"), getopt.Bool(&q.answering, "-r", "--responding"),
+		getopt.Ignored("-a", "--all", "-e", "--exact", "--hide", "-v", "--verbose", "--local", "--federation", "--noconvert").From("SINFO_ALL"),
+		getopt.Instead("use --json", "--yaml"), getopt.Instead("use watch -n SECONDS sinfo ...", "-i", "--iterate"), getopt.Instead("use gadm reservations", "-T", "--reservation"),
 	}
 }
 
@@ -60,7 +61,7 @@ func (q *infoView) layout(longest int) (table.Layout[nodeRow], error) {
 // sinfo lists partitions and nodes.
 func sinfo(ctx context.Context, a *cli.App, args []string) error {
 	var q infoView
-	rest, err := parseWith(a, args, q.options())
+	rest, err := getopt.ParseWith(a.Env, args, q.options())
 	if err != nil {
 		return err
 	}

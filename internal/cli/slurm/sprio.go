@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
@@ -37,10 +38,10 @@ func sprio(ctx context.Context, a *cli.App, args []string) error {
 	var ids, users, parts []string
 	var named clusters
 	format, order, noHeader, wide := "%.15i %9r %.10Y %.10S %.10A %.10F %.10J %.10Q", "i", false, false
-	rest, err := parse(args, []option{
-		listOf(&ids, "-j", "--jobs"), listOf(&users, "-u", "--user"), listOf(&parts, "-p", "--partition"), stringOf(&format, "-o", "--format"), stringOf(&order, "-S", "--sort"),
-		boolOf(&noHeader, "-h", "--noheader"), boolOf(&wide, "-l", "--long"), named.option(), ignored("-v", "--verbose", "--local", "--federation", "--sibling"),
-		insteadOf("the weights are in gadm policy", "-w", "--weights"), insteadOf("gqueue explain JOB shows the terms", "-n", "--norm"),
+	rest, err := getopt.Parse(args, []getopt.Option{
+		getopt.List(&ids, "-j", "--jobs"), getopt.List(&users, "-u", "--user"), getopt.List(&parts, "-p", "--partition"), getopt.String(&format, "-o", "--format"), getopt.String(&order, "-S", "--sort"),
+		getopt.Bool(&noHeader, "-h", "--noheader"), getopt.Bool(&wide, "-l", "--long"), named.option(), getopt.Ignored("-v", "--verbose", "--local", "--federation", "--sibling"),
+		getopt.Instead("the weights are in gadm policy", "-w", "--weights"), getopt.Instead("gqueue explain JOB shows the terms", "-n", "--norm"),
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
@@ -32,15 +33,15 @@ type queueView struct {
 	named                             []string // steps, of all that run
 }
 
-func (q *queueView) options() []option {
-	return []option{
-		stringOf(&q.format, "-o", "--format").from("SQUEUE_FORMAT"), stringOf(&q.long, "-O", "--Format").from("SQUEUE_FORMAT2"),
-		stringOf(&q.order, "-S", "--sort").from("SQUEUE_SORT"), boolOf(&q.noHeader, "-h", "--noheader"), boolOf(&q.wide, "-l", "--long"),
-		boolOf(&q.start, "--start"), boolOf(&q.each, "-r", "--array").from("SQUEUE_ARRAY"), boolOf(&q.json, "--json"), boolOf(&q.only, "--only-job-state"),
-		ignored("-a", "--all", "--hide").from("SQUEUE_ALL"), ignored("-v", "--verbose"), ignored("-P", "--priority").from("SQUEUE_PRIORITY"),
-		insteadOf("use --json", "--yaml"), insteadOf("use watch -n SECONDS squeue ...", "-i", "--iterate"),
-		insteadOf("it prints the unit that fits; --json has numbers", "--noconvert"), insteadOf("use gqueue", "--array-unique"),
-		perhaps(listOf(&q.named, "-s", "--steps", "--step"), &q.bySteps),
+func (q *queueView) options() []getopt.Option {
+	return []getopt.Option{
+		getopt.String(&q.format, "-o", "--format").From("SQUEUE_FORMAT"), getopt.String(&q.long, "-O", "--Format").From("SQUEUE_FORMAT2"),
+		getopt.String(&q.order, "-S", "--sort").From("SQUEUE_SORT"), getopt.Bool(&q.noHeader, "-h", "--noheader"), getopt.Bool(&q.wide, "-l", "--long"),
+		getopt.Bool(&q.start, "--start"), getopt.Bool(&q.each, "-r", "--array").From("SQUEUE_ARRAY"), getopt.Bool(&q.json, "--json"), getopt.Bool(&q.only, "--only-job-state"),
+		getopt.Ignored("-a", "--all", "--hide").From("SQUEUE_ALL"), getopt.Ignored("-v", "--verbose"), getopt.Ignored("-P", "--priority").From("SQUEUE_PRIORITY"),
+		getopt.Instead("use --json", "--yaml"), getopt.Instead("use watch -n SECONDS squeue ...", "-i", "--iterate"),
+		getopt.Instead("it prints the unit that fits; --json has numbers", "--noconvert"), getopt.Instead("use gqueue", "--array-unique"),
+		getopt.Perhaps(getopt.List(&q.named, "-s", "--steps", "--step"), &q.bySteps),
 	}
 }
 
@@ -69,8 +70,8 @@ const allLetters = "%a|%b|%c|%d|%e|%f|%g|%h|%i|%j|%k|%l|%m|%n|%o|%p|%q|%r|%t|%u|
 func squeue(ctx context.Context, a *cli.App, args []string) error {
 	var s selection
 	q := queueView{order: squeueOrder}
-	rest, err := parseWith(a, args, slices.Concat(s.flags("SQUEUE"), q.options(),
-		[]option{listOf(&s.ids, "-j", "--jobs", "--job"), listOf(&s.names, "-n", "--name").from("SQUEUE_NAMES")}))
+	rest, err := getopt.ParseWith(a.Env, args, slices.Concat(s.flags("SQUEUE"), q.options(),
+		[]getopt.Option{getopt.List(&s.ids, "-j", "--jobs", "--job"), getopt.List(&s.names, "-n", "--name").From("SQUEUE_NAMES")}))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 )
 
@@ -58,10 +59,10 @@ func sshare(ctx context.Context, a *cli.App, args []string) error {
 	var named clusters
 	k := records[api.Share]{all: sshareFields, bar: "|"}
 	all, only, wide, fieldsOnly := false, false, false, false
-	options := slices.DeleteFunc(k.options(), func(o option) bool { return slices.Contains(o.names, "-n") })
-	rest, err := parse(args, append(options, boolOf(&k.noHeader, "-n", "-h", "--noheader"),
-		boolOf(&all, "-a", "--all"), listOf(&users, "-u", "--users", "--uid"), listOf(&accounts, "-A", "--accounts"), boolOf(&only, "-U", "--Users"), boolOf(&wide, "-l", "--long"),
-		boolOf(&fieldsOnly, "-e", "--helpformat"), named.option(), ignored("-v", "--verbose"), insteadOf("shares are the same in all of them", "-m", "--partition")))
+	options := slices.DeleteFunc(k.options(), func(o getopt.Option) bool { return o.Is("-n") })
+	rest, err := getopt.Parse(args, append(options, getopt.Bool(&k.noHeader, "-n", "-h", "--noheader"),
+		getopt.Bool(&all, "-a", "--all"), getopt.List(&users, "-u", "--users", "--uid"), getopt.List(&accounts, "-A", "--accounts"), getopt.Bool(&only, "-U", "--Users"), getopt.Bool(&wide, "-l", "--long"),
+		getopt.Bool(&fieldsOnly, "-e", "--helpformat"), named.option(), getopt.Ignored("-v", "--verbose"), getopt.Instead("shares are the same in all of them", "-m", "--partition")))
 	switch {
 	case err != nil:
 		return err

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
+	"gbatch/internal/cli/slurm/getopt"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
@@ -74,8 +75,8 @@ func sstat(ctx context.Context, a *cli.App, args []string) error {
 	var ids []string
 	k := records[live]{all: sstatFields, bar: "|", format: "JobID,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,MinCPU,AveCPU,NTasks"}
 	fieldsOnly := false
-	rest, err := parse(args, append(k.options(), listOf(&ids, "-j", "--jobs"), boolOf(&fieldsOnly, "-e", "--helpformat"), ignored("-a", "--allsteps", "-v", "--verbose"),
-		insteadOf("use gexec JOB -- ps", "-i", "--pidformat"), insteadOf("sizes are in K", "--noconvert")))
+	rest, err := getopt.Parse(args, append(k.options(), getopt.List(&ids, "-j", "--jobs"), getopt.Bool(&fieldsOnly, "-e", "--helpformat"), getopt.Ignored("-a", "--allsteps", "-v", "--verbose"),
+		getopt.Instead("use gexec JOB -- ps", "-i", "--pidformat"), getopt.Instead("sizes are in K", "--noconvert")))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package slurm
+package getopt
 
 import (
 	"strings"
@@ -16,8 +16,8 @@ func FuzzOptions(f *testing.F) {
 		var users []string
 		var format string
 		var me bool
-		rest, err := parse(words, []option{
-			listOf(&users, "-u", "--user"), stringOf(&format, "-o", "--format"), boolOf(&me, "-m", "--me"), insteadOf("use gqueue", "-l", "--long"),
+		rest, err := Parse(words, []Option{
+			List(&users, "-u", "--user"), String(&format, "-o", "--format"), Bool(&me, "-m", "--me"), Instead("use gqueue", "-l", "--long"),
 		})
 		if err != nil {
 			if err.Error() == "" || strings.Contains(err.Error(), "unknown") {

@@ -1,4 +1,4 @@
-package slurm
+package getopt
 
 import (
 	"fmt"
@@ -41,9 +41,9 @@ func TestParse(t *testing.T) {
 	for line, want := range tests {
 		var users []string
 		format, me, noHeader := "", false, false
-		rest, err := parse(strings.Fields(line), []option{
-			listOf(&users, "-u", "--user", "--uid"), stringOf(&format, "-o", "--format"), boolOf(&me, "-m", "--me"), boolOf(&noHeader, "-h", "--noheader"),
-			insteadOf("use gqueue", "-l", "--long"),
+		rest, err := Parse(strings.Fields(line), []Option{
+			List(&users, "-u", "--user", "--uid"), String(&format, "-o", "--format"), Bool(&me, "-m", "--me"), Bool(&noHeader, "-h", "--noheader"),
+			Instead("use gqueue", "-l", "--long"),
 		})
 		got := want
 		got.err, got.rest, got.user, got.format, got.me = "", strings.Join(rest, " "), strings.Join(users, " "), format, ""

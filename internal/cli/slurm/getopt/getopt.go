@@ -1,4 +1,7 @@
-package slurm
+// Package getopt reads options as the commands of Slurm take them: under several
+// names, in any order, some from a variable when they are not given, and some only
+// to say what there is instead. What an option means is its command's.
+package getopt
 
 import (
 	"errors"
@@ -8,12 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 )
 
-// option is an option of one of these commands, which may have several names.
-type option struct {
+// Option is an option of one of these commands, which may have several names.
+type Option struct {
 	names   []string // --user, -u
 	set     func(value string) error
 	flag    func() // instead of set: it takes no value
@@ -28,7 +30,7 @@ const alone = "\x00"
 
 // named is an option under one of its names, as pflag wants it.
 type named struct {
-	option
+	Option
 	name string
 }
 
@@ -57,22 +59,25 @@ func (o *named) Set(value string) error {
 func (o *named) String() string { return "" } // for a help that is not used
 func (o *named) Type() string   { return "" }
 
-// from is the option with a variable that says the same. Of one without a value
+// Is says whether a name is one of the option's.
+func (o Option) Is(name string) bool { return slices.Contains(o.names, name) }
+
+// From is the option with a variable that says the same. Of one without a value
 // the variable need only be there.
-func (o option) from(variable string) option {
+func (o Option) From(variable string) Option {
 	o.env, o.given = variable, new(bool)
 	return o
 }
 
-// parseWith reads options, and variables for those that are not given.
-func parseWith(a *cli.App, args []string, options []option) (rest []string, err error) {
-	if rest, err = parse(args, options); err != nil {
+// ParseWith reads options, and variables for those that are not given.
+func ParseWith(env func(string) (string, bool), args []string, options []Option) (rest []string, err error) {
+	if rest, err = Parse(args, options); err != nil {
 		return nil, err
 	}
 	for _, o := range options {
 		value, ok := "", false
 		if o.env != "" && !*o.given {
-			value, ok = a.Env(o.env)
+			value, ok = env(o.env)
 		}
 		switch {
 		case !ok:
@@ -89,8 +94,8 @@ func parseWith(a *cli.App, args []string, options []option) (rest []string, err 
 	return rest, nil
 }
 
-// parse reads options and gives what is left, in any order as getopt does.
-func parse(args []string, options []option) (rest []string, err error) {
+// Parse reads options and gives what is left, in any order as getopt does.
+func Parse(args []string, options []Option) (rest []string, err error) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	for _, o := range options {
@@ -133,7 +138,7 @@ func parse(args []string, options []option) (rest []string, err error) {
 }
 
 // notPlayed says which options there are instead.
-func notPlayed(name string, options []option) error {
+func notPlayed(name string, options []Option) error {
 	var known []string
 	for _, o := range options {
 		if o.instead == "" {
@@ -143,9 +148,9 @@ func notPlayed(name string, options []option) error {
 	return exit.Usagef("option %s is not played here: there are %s", name, strings.Join(known, ", "))
 }
 
-// listOf is an option whose value is a list with commas.
-func listOf(to *[]string, names ...string) option {
-	return option{names: names, set: func(v string) error {
+// List is an option whose value is a list with commas.
+func List(to *[]string, names ...string) Option {
+	return Option{names: names, set: func(v string) error {
 		for s := range strings.SplitSeq(v, ",") {
 			if s = strings.TrimSpace(s); s != "" {
 				*to = append(*to, s)
@@ -155,22 +160,26 @@ func listOf(to *[]string, names ...string) option {
 	}}
 }
 
-func stringOf(to *string, names ...string) option {
-	return option{names: names, set: func(v string) error { *to = v; return nil }}
+// String is an option whose value is a word.
+func String(to *string, names ...string) Option {
+	return Option{names: names, set: func(v string) error { *to = v; return nil }}
 }
 
-// perhaps is an option whose value may be missing; behind a blank there is none.
-func perhaps(o option, given *bool) option {
+// Perhaps is an option whose value may be missing; behind a blank there is none.
+func Perhaps(o Option, given *bool) Option {
 	o.maybe = given
 	return o
 }
 
-func boolOf(to *bool, names ...string) option {
-	return option{names: names, flag: func() { *to = true }}
+// Bool is an option that has no value.
+func Bool(to *bool, names ...string) Option {
+	return Option{names: names, flag: func() { *to = true }}
 }
 
-func ignored(names ...string) option { return option{names: names, flag: func() {}} }
+// Ignored is options without a value that change nothing here.
+func Ignored(names ...string) Option { return Option{names: names, flag: func() {}} }
 
-func insteadOf(instead string, names ...string) option {
-	return option{names: names, instead: instead}
+// Instead is options that are refused, with what there is instead.
+func Instead(instead string, names ...string) Option {
+	return Option{names: names, instead: instead}
 }
