@@ -30,8 +30,11 @@ func (c *Controller) Load(r state.Record) error {
 			return err
 		}
 		j.Owner = c.intern.Owner(*j.Owner)
-		j.Request.Shape = c.intern.Shape(j.Request.Shape)
-		j.Request = c.intern.Request(*j.Request)
+		kept := c.intern.Request(*j.Request)
+		if kept.Shape == j.Request.Shape { // it is the first such request
+			kept.Shape = c.intern.Shape(kept.Shape)
+		}
+		j.Request = kept
 		c.jobs.put(nil, j)
 		if j.Cron != nil && !j.State.Final() {
 			c.templates.Add(j.Number)
