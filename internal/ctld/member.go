@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,36 +104,46 @@ func (m *Member) Close() error { return m.replica.Close() }
 // Run takes part until ctx is done, or until this member cannot go on.
 func (m *Member) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		leads, err := m.follow(ctx)
-		if err != nil || !leads {
+		refers, err := m.refer()
+		if err != nil {
 			return err
 		}
-		if err := m.lead(ctx); err != nil {
+		leads, err := m.follow(ctx)
+		if leads {
+			err = m.lead(ctx, refers)
+		}
+		if err = errors.Join(err, refers()); err != nil || !leads {
 			return err
 		}
 	}
 	return nil
 }
 
-// follow answers that another controller leads, until this one does. False: ctx is done.
-func (m *Member) follow(ctx context.Context) (leads bool, err error) {
+// refer answers whoever asks that another controller leads, until it is told to end. It does so, too, while this one
+// loads what it needs to lead: who is refused a connection waits longer and longer before the next try.
+func (m *Member) refer() (end func() error, err error) {
 	lns, err := m.listen()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	srv := &http.Server{Handler: http.HandlerFunc(m.elsewhere), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 	ended := make(chan error, len(lns))
 	for _, ln := range lns {
 		go func() { ended <- srv.Serve(ln) }() // ends with Close
 	}
-	defer func() {
-		err = errors.Join(err, srv.Close())
+	return sync.OnceValue(func() error {
+		err := srv.Close()
 		for range lns {
 			if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
 				err = errors.Join(err, e)
 			}
 		}
-	}()
+		return err
+	}), nil
+}
+
+// follow waits until this controller leads. False: ctx is done.
+func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 	for !m.replica.Leading() {
 		select {
 		case <-ctx.Done():
@@ -156,7 +167,7 @@ func (m *Member) listen() ([]net.Listener, error) {
 
 // elsewhere is the answer of a controller that does not lead, whatever it is asked.
 func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
-	e := refer(m.cfg, m.replica.Leader(), m.pki.Pin())
+	e := referral(m.cfg, m.replica.Leader(), m.pki.Pin())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	if err := json.NewEncoder(w).Encode(e); err != nil {
@@ -164,11 +175,14 @@ func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// refer says to ask the controller that leads, none: that is not known, and how all are reached.
-func refer(c site.Config, leader, pin string) *api.Error {
+// referral says to ask the controller that leads, none: that is not known, and how all are reached.
+func referral(c site.Config, leader, pin string) *api.Error {
 	if leader == "" {
 		return api.Errorf(api.CodeElsewhere, "this is controller %s, and no controller leads at the moment", c.Replica.Name).
 			WithHint("try again in a second; where it stays so, too few of the controllers run or reach each other")
+	}
+	if leader == c.Replica.Name {
+		return api.Errorf(api.CodeElsewhere, "controller %s is about to lead", leader).WithHint("try again in a second or two")
 	}
 	e := api.Errorf(api.CodeElsewhere, "this is controller %s, and %s leads: nothing was done", c.Replica.Name, leader)
 	if !strings.Contains(c.Advertise, ",") {
@@ -177,8 +191,9 @@ func refer(c site.Config, leader, pin string) *api.Error {
 	return e.WithHint("use the address that names all controllers: --controller '" + site.Address(c, c.Listen, pin) + "'")
 }
 
-// lead is the controller until this member leads no more.
-func (m *Member) lead(ctx context.Context) error {
+// lead is the controller until this member leads no more. It ends what was answered before as soon as it
+// can answer itself.
+func (m *Member) lead(ctx context.Context, refers func() error) error {
 	began := time.Now()
 	l, err := m.replica.Ready()
 	if err == nil {
@@ -188,7 +203,7 @@ func (m *Member) lead(ctx context.Context) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, members: m.others()}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, members: m.others(), giveWay: refers}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

@@ -20,9 +20,10 @@ func TestRefer(t *testing.T) {
 	}{
 		"all are known": {"c1:7077,c2:7077", "c1", []string{"this is controller c2, and c1 leads: nothing was done", "--controller 'https://c1:7077,c2:7077#sha256=x'"}},
 		"itself alone":  {"c2:7077", "c1", []string{"and c1 leads", "`gadm join-string`"}},
+		"it loads":      {"c1:7077,c2:7077", "c2", []string{"controller c2 is about to lead", "try again"}},
 		"nobody leads":  {"c1:7077,c2:7077", "", []string{"no controller leads at the moment", "too few of the controllers run"}},
 	} {
-		e := refer(site.Config{Advertise: tc.advertise, Replica: &site.Replica{Name: "c2"}}, tc.leader, "sha256=x")
+		e := referral(site.Config{Advertise: tc.advertise, Replica: &site.Replica{Name: "c2"}}, tc.leader, "sha256=x")
 		for _, want := range tc.want {
 			if text := e.Message + "; " + e.Hint; e.Code != api.CodeElsewhere || e.Status != 421 || !strings.Contains(text, want) {
 				t.Errorf("%s: %d %s: %s, want %q", name, e.Status, e.Code, text, want)

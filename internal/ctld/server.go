@@ -80,6 +80,7 @@ type leadership struct {
 	*replica.Lead // its store stays open when the server is closed
 	clock         *loop.Clock
 	members       *controllers.Members
+	giveWay       func() error // frees the addresses, at which who asks was told to wait
 }
 
 // Open takes the state directory, loads the store and begins to listen. Source
@@ -330,6 +331,11 @@ func (s *Server) boundConnections() error {
 }
 
 func (s *Server) listen() error {
+	if s.leads != nil {
+		if err := s.leads.giveWay(); err != nil {
+			return err
+		}
+	}
 	lns, err := listenAt(*s.rules.Now())
 	for i, ln := range lns {
 		if ln = s.conns.Listen(ln); i > 0 {

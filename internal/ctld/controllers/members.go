@@ -139,6 +139,7 @@ func (m *Members) reached(name string, ok bool) int {
 	m.answers[name]++
 	if !ok {
 		m.answers[name] = 0
+		delete(m.mute, name) // it was away, and is asked when it is back
 	}
 	return m.answers[name]
 }
