@@ -204,7 +204,7 @@ func (a *Agent) openParts(boot string) (err error) {
 	a.ahead = images.NewAhead(a.images, images.AheadNode{
 		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.NewsPull) },
 	})
-	if a.data, err = data.Open(&a.cfg, boot, a.log); err != nil {
+	if a.data, err = data.Open(&a.cfg, boot, a.log, a.counters.Damaged); err != nil {
 		return err
 	}
 	a.data.Tree = func(ctx context.Context, p client.TreePart) (io.ReadCloser, int64, error) {

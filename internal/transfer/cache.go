@@ -24,20 +24,22 @@ import (
 // the URI and what the source says is there now: whoever asks has to be let in
 // by the source first, and a change there makes another entry.
 type Cache struct {
-	dir string
-	max int64
+	dir   string
+	max   int64
+	found func(Damage)
 
 	mu    sync.Mutex // guards what follows
 	holds map[string]map[string]bool
 	busy  map[string]chan struct{} // closed when who fetches an entry is done
 }
 
-// OpenCache opens or makes a cache of at most so many bytes.
-func OpenCache(dir string, maxBytes int64) (*Cache, error) {
+// OpenCache opens or makes a cache of at most so many bytes. It tells found which entry
+// was damaged when somebody asked for it; those that Verify finds it gives to its caller.
+func OpenCache(dir string, maxBytes int64, found func(Damage)) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open cache of inputs: %w", err)
 	}
-	return &Cache{dir: dir, max: maxBytes, holds: map[string]map[string]bool{}, busy: map[string]chan struct{}{}}, nil
+	return &Cache{dir: dir, max: maxBytes, found: found, holds: map[string]map[string]bool{}, busy: map[string]chan struct{}{}}, nil
 }
 
 // ErrNotCacheable says that the source does not tell one content from another.
@@ -85,7 +87,9 @@ func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key st
 		got = Fetched{Objects: len(f.Objects), Bytes: seal.Bytes, Single: isSingle(f.Objects)}
 		return key, got, local(os.Chtimes(filepath.Join(f.Dir, marker), now, now))
 	case !errors.Is(err, fs.ErrNotExist):
-		if _, err := k.dismiss(key, err.Error(), who.Holder); err != nil {
+		d, err := k.dismiss(key, badNote, who.Holder)
+		k.found(*d)
+		if err != nil {
 			k.drop(key, who.Holder)
 			return "", got, local(err)
 		}

@@ -13,7 +13,7 @@ import (
 // same version of the same object. Its bytes are not given to those who ask another one,
 // and it is not given theirs.
 func TestCacheByServer(t *testing.T) {
-	k, err := OpenCache(t.TempDir(), 1<<20)
+	k, err := OpenCache(t.TempDir(), 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestCacheOfOthers(t *testing.T) {
 	if err := put(t, c, s, files(t, map[string]int{"x": 10, "y": 0}), "s3://lab/data/"); err != nil {
 		t.Fatal(err)
 	}
-	k, err := OpenCache(t.TempDir(), 1<<20)
+	k, err := OpenCache(t.TempDir(), 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

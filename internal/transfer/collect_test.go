@@ -29,7 +29,7 @@ func TestCacheIsShared(t *testing.T) {
 		"more room than can be": {4000, 5000, []string{"bob-1", "eve-0", "eve-1", "eve-2", "eve-part"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k, err := OpenCache(t.TempDir(), tc.max<<10)
+			k, err := OpenCache(t.TempDir(), tc.max<<10, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

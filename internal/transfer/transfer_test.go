@@ -344,7 +344,7 @@ func TestCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Hook(nil)
-	k, err := OpenCache(t.TempDir(), 4<<20)
+	k, err := OpenCache(t.TempDir(), 4<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

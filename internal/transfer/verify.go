@@ -104,7 +104,7 @@ func (k *Cache) verify(key string, pace func(bytes int64) error) (*Damage, error
 	s, err := k.sealOf(key)
 	switch {
 	case err != nil:
-		return k.dismiss(key, "the note that it is whole is damaged", "")
+		return k.dismiss(key, badNote, "")
 	case broken != nil:
 		return k.dismiss(key, broken.Error(), "")
 	case s.Sum == "": // what it is now is all that is known
@@ -115,6 +115,9 @@ func (k *Cache) verify(key string, pace func(bytes int64) error) (*Damage, error
 	}
 	return nil, nil
 }
+
+// badNote is why an entry is not used whose file that says that it is whole cannot be read.
+const badNote = "the note that it is whole is damaged"
 
 // asideMark is in the names of entries that were set aside for those who hold the entry of the name before it.
 const asideMark = "-damaged-"

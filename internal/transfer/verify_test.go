@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestDamagedEntry: an entry of the cache that the disk has changed is found, and nobody else gets it; who holds it keeps
-// its files until it lets go. So is one whose note is damaged, whichever byte it is, when it is asked for. An entry of an
+// its files until it lets go. So is one whose note is damaged, whichever byte it is, when it is asked for, and that is told. An entry of an
 // earlier version is taken as it is at the first look.
 func TestDamagedEntry(t *testing.T) {
 	c := testClient()
@@ -22,7 +23,8 @@ func TestDamagedEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	k, err := OpenCache(t.TempDir(), 4<<20)
+	var told []Damage // of what was asked for
+	k, err := OpenCache(t.TempDir(), 4<<20, func(d Damage) { told = append(told, d) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +108,10 @@ func TestDamagedEntry(t *testing.T) {
 		if get("r3"); !bytes.Equal(read(file), want) {
 			t.Errorf("with byte %d of its note changed the entry is taken as whole", at)
 		}
+		if diff := cmp.Diff([]Damage{{Key: key, Why: badNote}}, told, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("with byte %d of its note changed, -want +told:\n%s", at, diff)
+		}
+		told = nil
 		k.Drop("r3")
 	}
 	if err := os.WriteFile(note, []byte("1024\n"), 0o600); err != nil {

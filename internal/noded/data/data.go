@@ -39,7 +39,9 @@ type Data struct {
 
 // Open opens the directory. What was there before the machine's start may
 // be cut off, and belongs to ranks that are gone.
-func Open(c *config.Config, boot string, log *slog.Logger) (*Data, error) {
+//
+// What is found damaged in the cache is told to log, and its number to damaged.
+func Open(c *config.Config, boot string, log *slog.Logger, damaged func(n int)) (*Data, error) {
 	d := &Data{cfg: &c.Data, dir: filepath.Join(c.Data.Dir, "ranks"), free: int64(c.MinFree)}
 	client, err := newClient(&c.Data)
 	if err != nil {
@@ -52,7 +54,10 @@ func Open(c *config.Config, boot string, log *slog.Logger) (*Data, error) {
 	if err := d.startIn(boot, log); err != nil {
 		return nil, err
 	}
-	d.cache, err = transfer.OpenCache(filepath.Join(c.Data.Dir, "cache"), int64(c.Data.CacheSize))
+	d.cache, err = transfer.OpenCache(filepath.Join(c.Data.Dir, "cache"), int64(c.Data.CacheSize), func(x transfer.Damage) {
+		logDamage(log, x)
+		damaged(1)
+	})
 	return d, err
 }
 
@@ -181,8 +186,12 @@ func (d *Data) Hold(key string, id job.RankID) { d.cache.Hold(key, id.String()) 
 func (d *Data) Scrub(log *slog.Logger, pace func(bytes int64) error) (int, error) {
 	found, err := d.cache.Verify(pace)
 	for _, x := range found {
-		log.Error("a cached input was damaged on the disk: it is fetched again for the next job that needs it; jobs that use it may have read what was damaged",
-			"input", x.Key, "why", x.Why, "jobs", x.Held)
+		logDamage(log, x)
 	}
 	return len(found), err
+}
+
+func logDamage(log *slog.Logger, d transfer.Damage) {
+	log.Error("a cached input was damaged on the disk: it is fetched again for the next job that needs it; jobs that use it may have read what was damaged",
+		"input", d.Key, "why", d.Why, "jobs", d.Held)
 }

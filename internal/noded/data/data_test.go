@@ -56,7 +56,7 @@ func TestBoot(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		if _, err := Open(c, boot, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		if _, err := Open(c, boot, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		is := func(path string) bool { _, err := os.Stat(path); return err == nil }

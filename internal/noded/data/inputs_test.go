@@ -28,8 +28,9 @@ func TestSetAsideBeforeStart(t *testing.T) {
 	}
 	defer root.Close()
 	var log bytes.Buffer
+	told := 0
 	to := slog.New(slog.NewTextHandler(&log, nil))
-	d, err := Open(&config.Config{Data: config.Data{Dir: t.TempDir(), CacheSize: 4 << 20, Parallel: 1}}, "a boot", to)
+	d, err := Open(&config.Config{Data: config.Data{Dir: t.TempDir(), CacheSize: 4 << 20, Parallel: 1}}, "a boot", to, func(n int) { told += n })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +39,15 @@ func TestSetAsideBeforeStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := d.cache.Get(t.Context(), d.Client, transfer.Caller{Scope: "p", User: "ann", Holder: holder}, transfer.Fetch{URI: "file:///p/", Source: src, Objects: list})
-	if err != nil {
-		t.Fatal(err)
+	get := func(holder string) (key string) {
+		t.Helper()
+		key, _, err := d.cache.Get(t.Context(), d.Client, transfer.Caller{Scope: "p", User: "ann", Holder: holder}, transfer.Fetch{URI: "file:///p/", Source: src, Objects: list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
 	}
+	key := get(holder)
 	in := Inputs{Mounts: []oci.Mount{{Source: d.cache.Content(key), Target: "/in"}}}
 	scrub := func() int {
 		t.Helper()
@@ -64,9 +70,24 @@ func TestSetAsideBeforeStart(t *testing.T) {
 	if err := in.There(); err == nil || !strings.Contains(err.Error(), "an input is not there any more") {
 		t.Errorf("a rank may begin with what is damaged: %v", err)
 	}
-	for _, word := range []string{key, holder} {
-		if !strings.Contains(log.String(), word) {
-			t.Errorf("%q is not in the log: %s", word, &log)
+	logged := func(words ...string) {
+		t.Helper()
+		for _, word := range words {
+			if !strings.Contains(log.String(), word) {
+				t.Errorf("%q is not in the log: %s", word, &log)
+			}
 		}
+		log.Reset()
 	}
+	logged(key, holder)
+
+	// So does the next one, whose note is damaged when one more rank asks for it.
+	get("8.0.0")
+	if err := os.WriteFile(filepath.Join(d.cfg.Dir, "cache", key, "whole"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if get("9.0.0") != key || told != 1 {
+		t.Errorf("%d counted, want 1", told)
+	}
+	logged(key, "8.0.0", "the note that it is whole is damaged")
 }
