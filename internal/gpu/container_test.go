@@ -144,7 +144,8 @@ func runContainer(t *testing.T, script string, edit func(*oci.SpecRequest), give
 		Image:      oci.ImageConfig{Env: []string{"NVIDIA_VISIBLE_DEVICES=all"}},
 		Command:    []string{"/bin/sh", "-c", script},
 		CgroupPath: testCgroup + "/" + id,
-		Limits:     cgroups.Limits{MemoryBytes: 64 << 20, Pids: 64},
+		// Hooks run within them: this program, checked for races, takes 57 MiB as one.
+		Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: 64},
 		// With it, only the device rules of the control group keep GPUs apart.
 		Capabilities: []string{"CAP_MKNOD"},
 	}
@@ -181,6 +182,9 @@ func runContainer(t *testing.T, script string, edit func(*oci.SpecRequest), give
 	exit, err := shim.Exit()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if exit.Failure != nil {
+		t.Errorf("the container did not start: %+v", *exit.Failure)
 	}
 	return exit, readLog(t, dir)
 }
