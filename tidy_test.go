@@ -85,7 +85,7 @@ var below = map[string][]string{
 	"internal/ctld/loop": {"internal/control/effects", "oci/atomicfile", "oci/boot", "internal/api", "internal/control", "internal/ctld/meter", "internal/ctld/wire", "internal/job",
 		"internal/state", "internal/store", "sched", "internal/ctld/fair"},
 	"internal/ctld/mail": {"internal/ctld/site", "internal/job", "internal/state"},
-	"internal/ctld/webhook": {"internal/control/effects", "internal/api", "internal/reach", "internal/control", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail", "internal/ctld/notice",
+	"internal/ctld/webhook": {"internal/control/effects", "internal/api", "internal/reach", "internal/control", "internal/ctld/fair", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail", "internal/ctld/notice",
 		"internal/ctld/site", "internal/job", "internal/state", "internal/store"},
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/nodes": {"internal/control/partition", "internal/api", "internal/control", "internal/control/idle", "internal/control/launches", "internal/ctld/access", "internal/ctld/jobstore",

@@ -111,3 +111,30 @@ func TestMail(t *testing.T) {
 		t.Errorf("without mail: notes %v", r.Notes)
 	}
 }
+
+// TestMailsOfADay: one user's jobs send so many mails in a day as the site lets them,
+// whoever they are for; also one that the mail server refuses counts. What is above that
+// is shown with the bound, and counted.
+func TestMailsOfADay(t *testing.T) {
+	addr, got := relay(t, 1)
+	s := newSite(t, func(c *site.Config) {
+		c.Mail = &site.Mail{SMTP: addr, From: "gbatch@example.org"}
+		c.Limits.PerUser.Mails = 3
+	})
+	s.server.hooks.Pause = time.Millisecond
+	s.submit(&api.SubmitRequest{Job: []byte(`{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},
+		"extra":{"emailOnQueue":["a@example.org","b@example.org","c@example.org","d@example.org"]}}}`)}, "")
+	waitFor(t, "what is above the bound is shown", func() bool {
+		list := s.job("1").Untold
+		return len(list) == 2 && strings.Contains(list[0].Error, "had 3 mails sent within a day (limits.perUser.mailsPerDay)") && list[0].Error[:20] == list[1].Error[:20]
+	})
+	if len(got) != 2 {
+		t.Errorf("%d mails came, want 2: of three tries the first was refused", len(got))
+	}
+	counts := fmt.Sprint(series(s.scrape(), "gctld_mails_total"))
+	for _, want := range []string{`gctld_mails_total{outcome="sent"} 2`, `gctld_mails_total{outcome="failed"} 1`, `gctld_mails_total{outcome="over_limit"} `} {
+		if !strings.Contains(counts, want) {
+			t.Errorf("counted are %s, want %s", counts, want)
+		}
+	}
+}

@@ -55,8 +55,8 @@ func TestNotify(t *testing.T) {
 		return list
 	}
 	for _, u := range untold(3) {
-		inside := strings.Contains(u.Error, "inside this site")
-		if inside != strings.HasPrefix(u.To, "http://127.0.0.1:1/") || strings.Contains(u.To+u.Error, "/secret") || u.Tries == 0 {
+		reached := strings.Contains(u.Error, "it answers 503")
+		if reached != strings.HasPrefix(u.To, receiver.URL) || !reached && !strings.HasPrefix(u.Error, "it cannot be reached: its name is not known, nothing answers there within ") || strings.Contains(u.To+u.Error, "/secret") || u.Tries == 0 {
 			t.Errorf("shown as not told: %+v", u)
 		}
 	}

@@ -152,7 +152,7 @@ func (s *Server) open() error {
 	if s.trees, err = s.openTrees(); err != nil {
 		return err
 	}
-	if s.hooks, err = webhook.Open(webhook.Config{Site: s.rules.Now, Jobs: s.jobs, Loop: s.loop, Log: s.log, Now: s.now}, s.store); err != nil {
+	if s.hooks, err = webhook.Open(webhook.Config{Site: s.rules.Now, Jobs: s.jobs, Loop: s.loop, Log: s.log, Now: s.now, Mailed: s.meters.Mailed}, s.store); err != nil {
 		return err
 	}
 	s.loop.Hooks = s.hooks

@@ -42,3 +42,10 @@ func (r *Rates) Spend(now time.Time, user string, cost, most time.Duration) (wai
 	}
 	return 0
 }
+
+// Return gives back what a user spent for nothing.
+func (r *Rates) Return(user string, cost time.Duration) {
+	if r.due != nil {
+		r.due[user] -= int64(cost) // below the present is no more than all
+	}
+}

@@ -49,8 +49,16 @@ func Send(ctx context.Context, cfg *site.Mail, l Letter) error {
 	if err != nil {
 		return err
 	}
-	return c.DialAndSendWithContext(ctx, msg)
+	conn, err := c.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return &Unreached{err}
+	}
+	defer c.CloseWithSMTPClient(conn) // the mail is taken or not, however the two part
+	return c.SendWithSMTPClient(conn, msg)
 }
+
+// Unreached is that the relay was not shown the mail.
+type Unreached struct{ error }
 
 // Recipients is who is told of an event by the addresses that GPULab's form has for each.
 func Recipients(x *job.Extra, event string) []string {

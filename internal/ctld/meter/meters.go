@@ -30,7 +30,7 @@ type Meters struct {
 	truncated, starts, backfill, halts prometheus.Counter
 	submitted, ended, prepulls         *prometheus.CounterVec
 	waits                              *prometheus.HistogramVec
-	requests, refused                  *prometheus.CounterVec
+	requests, refused, mails           *prometheus.CounterVec
 	connections                        *prometheus.GaugeVec
 	latency                            *prometheus.HistogramVec
 
@@ -97,6 +97,7 @@ func New() *Meters {
 
 	m.requests = counters("gctld_http_requests_total", "Requests to the API that were answered, by route and status.", "route", "code")
 	m.refused = counters("gctld_connections_refused_total", "Connections above a bound, by which: of an address, of a user, or of all.", "bound")
+	m.mails = counters("gctld_mails_total", "Mails about jobs, by what became of each try: sent, failed, or over_limit, which is above limits.perUser.mailsPerDay.", "outcome")
 	m.connections = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gctld_connections", Help: "Open connections: of visitors who have not said who they are, of users, of nodes and operators, and of those that are refused."}, []string{"class"})
 	m.all = append(m.all, m.connections)
 	m.scrubbed = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gctld_scrub_timestamp_seconds", Help: "When all that is stored was last read to look for damage, in seconds since 1970; 0: not since the start."})
@@ -122,6 +123,9 @@ func (m *Meters) Connections(class string, n int) {
 
 // Refused counts a connection that was above a bound.
 func (m *Meters) Refused(bound string) { m.refused.WithLabelValues(bound).Inc() }
+
+// Mailed counts a mail that was tried to send.
+func (m *Meters) Mailed(outcome string) { m.mails.WithLabelValues(outcome).Inc() }
 
 // Commit counts a turn that stored something.
 func (m *Meters) Commit(turn, commit time.Duration, records int) {

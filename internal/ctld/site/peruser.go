@@ -23,6 +23,7 @@ type PerUser struct {
 	Streams      int64 `yaml:"streams,omitempty"`         // logs, shells, ports and events that are open
 	UploadedMiB  int64 `yaml:"uploadedMiB,omitempty"`     // in directories brought along with jobs
 	Uploaded     int64 `yaml:"uploadedFiles,omitempty"`   // in those
+	Mails        int64 `yaml:"mailsPerDay,omitempty"`     // sent about jobs
 
 	Changes int64 `yaml:"changesPerSecond,omitempty"`
 	Reads   int64 `yaml:"readsPerSecond,omitempty"` // lists count for ten
@@ -32,7 +33,7 @@ const unbounded = -1
 
 func defaultPerUser() PerUser {
 	return PerUser{Jobs: 50_000, Tasks: 200_000, Templates: 100, Dependencies: 100_000, StoredMiB: 256, DayMiB: 2048, Tokens: 100, Connections: 1024,
-		Requests: 1024, Streams: 512, UploadedMiB: 10_240, Uploaded: 1_000_000, Changes: 1000, Reads: 1000}
+		Requests: 1024, Streams: 512, UploadedMiB: 10_240, Uploaded: 1_000_000, Mails: 500, Changes: 1000, Reads: 1000}
 }
 
 // perUserKeys are the bounds by their keys.
@@ -52,6 +53,7 @@ var perUserKeys = []struct {
 	{"streams", func(p *PerUser) *int64 { return &p.Streams }},
 	{"uploadedMiB", func(p *PerUser) *int64 { return &p.UploadedMiB }},
 	{"uploadedFiles", func(p *PerUser) *int64 { return &p.Uploaded }},
+	{"mailsPerDay", func(p *PerUser) *int64 { return &p.Mails }},
 	{"changesPerSecond", func(p *PerUser) *int64 { return &p.Changes }},
 	{"readsPerSecond", func(p *PerUser) *int64 { return &p.Reads }},
 }

@@ -47,7 +47,8 @@ func answering(t *testing.T, text string) string {
 }
 
 // TestNothingOfAnAnswer: of what is at an address that a user named they hear its status,
-// and nothing else that it says, which could be long or not meant for them.
+// and nothing else that it says, which could be long or not meant for them. Where nothing
+// is heard they all get the same sentence, and the log what it was.
 func TestNothingOfAnAnswer(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.TLS = &tls.Config{}
@@ -68,20 +69,20 @@ func TestNothingOfAnAnswer(t *testing.T) {
 		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
-	tests := map[string]struct{ url, want string }{
-		"status":         {answering(t, "HTTP/1.1 503 hush "+strings.Repeat("x", 10_000)+"\r\nContent-Length: 0\r\n\r\n"), "it answers 503 Service Unavailable"},
-		"unknown status": {answering(t, "HTTP/1.1 799 hush\r\nContent-Length: 0\r\n\r\n"), "it answers 799"},
-		"redirect":       {answering(t, "HTTP/1.1 302 hush\r\nLocation: http://hush.example/\r\nContent-Length: 0\r\n\r\n"), "it answers 302 Found"},
-		"long status":    {answering(t, "HTTP/1.1 503 "+strings.Repeat("x", 1<<20)+"\r\nContent-Length: 0\r\n\r\n"), "not HTTP"},
-		"long header":    {answering(t, "HTTP/1.1 200 OK\r\nHush: "+strings.Repeat("x", 1<<20)+"\r\n\r\n"), "not HTTP"},
-		"banner":         {answering(t, "SSH-2.0-hush\r\n"), "not HTTP"},
-		"bad header":     {answering(t, "HTTP/1.1 200 OK\r\nhush hush\r\n\r\n"), "not HTTP"},
-		"no name":        {"http://none.example/", "its name is not known"},
-		"lost name":      {"http://lost.example/", "its name could not be looked up"},
-		"closed":         {"http://closed.example/", "dial: connection refused"},
-		"silent":         {"http://silent.example/", "it does not answer within 10s"},
-		"inside":         {"http://inside.example/", "inside this site"},
-		"certificate":    {secure.URL, "nobody whom this machine trusts"},
+	tests := map[string]struct{ url, want, logged string }{
+		"status":         {answering(t, "HTTP/1.1 503 hush "+strings.Repeat("x", 10_000)+"\r\nContent-Length: 0\r\n\r\n"), "it answers 503 Service Unavailable", ""},
+		"unknown status": {answering(t, "HTTP/1.1 799 hush\r\nContent-Length: 0\r\n\r\n"), "it answers 799", ""},
+		"redirect":       {answering(t, "HTTP/1.1 302 hush\r\nLocation: http://hush.example/\r\nContent-Length: 0\r\n\r\n"), "it answers 302 Found", ""},
+		"long status":    {answering(t, "HTTP/1.1 503 "+strings.Repeat("x", 1<<20)+"\r\nContent-Length: 0\r\n\r\n"), "not HTTP", ""},
+		"long header":    {answering(t, "HTTP/1.1 200 OK\r\nHush: "+strings.Repeat("x", 1<<20)+"\r\n\r\n"), "not HTTP", ""},
+		"banner":         {answering(t, "SSH-2.0-hush\r\n"), "not HTTP", ""},
+		"bad header":     {answering(t, "HTTP/1.1 200 OK\r\nhush hush\r\n\r\n"), "not HTTP", ""},
+		"no name":        {"http://none.example/", unreachable, "no such host"},
+		"lost name":      {"http://lost.example/", unreachable, "server misbehaving"},
+		"closed":         {"http://closed.example/", unreachable, "connection refused"},
+		"silent":         {"http://silent.example/", unreachable, "it does not answer within 10s"},
+		"inside":         {"http://inside.example/", unreachable, "inside this site"},
+		"certificate":    {secure.URL, "nobody whom this machine trusts", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +90,9 @@ func TestNothingOfAnAnswer(t *testing.T) {
 			err := s.post(t.Context(), client(dial), letter{url: tc.url, id: "1"})
 			if got := fmt.Sprint(err); !strings.Contains(got, tc.want) || strings.Contains(got, "hush") || len(got) > 200 {
 				t.Errorf("got %.300q, want %q", got, tc.want)
+			}
+			if tc.want == unreachable && err.Error() != unreachable || !strings.Contains(detail(err).Error(), tc.logged) {
+				t.Errorf("users read %q, the log %q", err, detail(err))
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/control/effects"
+	"gbatch/internal/ctld/fair"
 	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/mail"
@@ -81,21 +82,25 @@ type Sender struct {
 	users    map[string]int      // how many of list each user's jobs have
 	sending  map[string]int      // how many of those that name who is told are under way
 	services map[string]*service // those that failed, by target.id
+	mails    fair.Rates          // what each user has left of the mails of a day; whole again after a restart
+
+	mailed func(outcome string)
 }
 
 // Config is what a sender works with.
 type Config struct {
-	Site func() *site.Config
-	Jobs *jobstore.Reader
-	Loop *loop.Loop
-	Log  *slog.Logger
-	Now  func() time.Time
+	Site   func() *site.Config
+	Jobs   *jobstore.Reader
+	Loop   *loop.Loop
+	Log    *slog.Logger
+	Now    func() time.Time
+	Mailed func(outcome string) // counts a try to send one: sent, failed, over_limit
 }
 
 // Open reads what was not told before a restart.
 func Open(c Config, st *store.Store) (*Sender, error) {
 	s := &Sender{
-		conf: c.Site, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, Pause: firstPause, Age: maxAge, more: make(chan struct{}, 1),
+		conf: c.Site, jobs: c.Jobs, loop: c.Loop, log: c.Log, now: c.Now, mailed: c.Mailed, Pause: firstPause, Age: maxAge, more: make(chan struct{}, 1),
 		list: map[key]*waiting{}, users: map[string]int{}, sending: map[string]int{}, services: map[string]*service{},
 		tooMany: notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "nobody is told of jobs: too many messages wait"},
 		unsent:  notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "message about a job is tried again"},
@@ -343,7 +348,7 @@ func (s *Sender) fared(t target, err error) (until time.Time, failures int, why 
 		sv.until = s.now().Add(min(s.Pause<<min(sv.failures, 20), lastPause))
 		sv.failures++
 		sv.why = err.Error()
-		s.unsent.Happened("to", t.shown, "error", err, "failures", sv.failures)
+		s.unsent.Happened("to", t.shown, "error", detail(err), "failures", sv.failures)
 	}
 	return sv.until, sv.failures, sv.why
 }

@@ -35,7 +35,7 @@ func (s *Sender) targets(n Notice, event string, j *state.Job) (list []target, e
 			list = append(list, target{h.Name, "webhook " + h.Name, func(ctx context.Context, id string) error {
 				secret, err := secretOf(&h)
 				if err != nil {
-					return err
+					return &fault{"the key that signs its messages cannot be read", err}
 				}
 				return s.post(ctx, s.http, letter{url: h.URL, id: id, format: h.Format, text: message(h.Format, event, n, j), secret: secret})
 			}})
@@ -77,12 +77,11 @@ func (s *Sender) targets(n Notice, event string, j *state.Job) (list []target, e
 
 // addMail adds a mail, where the site sends any.
 func (s *Sender) addMail(list []target, to string, n Notice, j *state.Job) []target {
-	cfg := s.conf().Mail
-	if cfg == nil {
+	if s.conf().Mail == nil {
 		return list // which the user was told when they submitted it
 	}
 	return append(list, target{ownID(j.Owner.User, to), to, func(ctx context.Context, _ string) error {
-		return mail.Send(ctx, cfg, mail.Letter{To: []string{to}, From: n.From, At: n.To, Job: j})
+		return s.mail(ctx, mail.Letter{To: []string{to}, From: n.From, At: n.To, Job: j})
 	}})
 }
 
@@ -134,7 +133,7 @@ func (s *Sender) post(ctx context.Context, c *http.Client, l letter) error {
 	sign(r.Header, stamp{l.id, s.now()}, l.text, l.secret)
 	resp, err := c.Do(r)
 	if err != nil {
-		return fault(err)
+		return faultOf(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can serve again
