@@ -18,38 +18,38 @@ import (
 // Repository is one that lies elsewhere.
 type Repository struct {
 	Address string
-	Branch  string // empty: its own
-	Hash    string // of a commit; empty: the newest
-	Own     bool   // git may use the logins and settings that its user has here
+	Branch  string                    // empty: its own
+	Hash    string                    // of a commit; empty: the newest
+	Own     func(address string) bool // git may use the logins and settings that its user has here
 }
 
 // Clone has the git of this machine make a working copy of a repository in dir, which
 // is empty. What git knows of the repository is not kept.
 //
 // A file that names a repository may be a stranger's, who would read it in the job:
-// unless it is the user's own, git gets what everybody gets.
+// unless it is the user's own, git gets what everybody gets. A repository names others
+// as its parts, at any address: each of them is asked about like the first.
 //
-// It asks nobody for a password: there may be no one. A repository may name others
-// as its parts, and only such as are fetched by the usual protocols: git knows one
-// that runs a command.
+// It asks nobody for a password: there may be no one. Parts are only such as are fetched
+// by the usual protocols: git knows one that runs a command.
 func Clone(ctx context.Context, r Repository, dir string) error {
-	clone := []string{"clone", "--quiet", "--recurse-submodules"}
+	own := r.Own(r.Address)
+	clone := []string{"clone", "--quiet", "--no-recurse-submodules"}
 	if r.Branch != "" {
 		clone = append(clone, "--branch="+r.Branch)
 	}
 	if r.Hash == "" {
-		clone = append(clone, "--depth=1", "--shallow-submodules")
+		clone = append(clone, "--depth=1")
 	}
-	steps := [][]string{append(clone, "--", r.Address, dir)}
-	if r.Hash != "" {
-		steps = append(steps,
-			[]string{"-C", dir, "checkout", "--quiet", "--detach", r.Hash, "--"},
-			[]string{"-C", dir, "submodule", "--quiet", "update", "--init", "--recursive"})
+	_, err := git(ctx, append(clone, "--", r.Address, dir), own)
+	if err == nil && r.Hash != "" {
+		_, err = git(ctx, []string{"-C", dir, "checkout", "--quiet", "--detach", r.Hash, "--"}, own)
 	}
-	for _, args := range steps {
-		if err := git(ctx, args, r.Own); err != nil {
-			return fmt.Errorf("clone %s: %w", redacted(r.Address), err)
-		}
+	if err == nil {
+		err = r.parts(ctx, dir, 1)
+	}
+	if err != nil {
+		return fmt.Errorf("clone %s: %w", redacted(r.Address), err)
 	}
 	return forget(dir)
 }
@@ -68,22 +68,23 @@ func forget(dir string) error {
 	})
 }
 
-func git(ctx context.Context, args []string, own bool) error {
-	var said bytes.Buffer
+// git runs one command, and returns what it prints.
+func git(ctx context.Context, args []string, own bool) (string, error) {
+	var out, said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = append(environment(os.Environ(), own), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git")
 	if !own { // neither helpers for logins, nor ~/.netrc, nor keys
 		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "HOME="+os.DevNull, "XDG_CONFIG_HOME="+os.DevNull, "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL=http:https:git")
 	}
-	cmd.Stderr = &said
+	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
 	switch text := strings.TrimSpace(said.String()); {
 	case errors.Is(err, exec.ErrNotFound):
-		return errors.New("there is no git on this machine: install it, or clone the repository in the job's commands")
+		return "", errors.New("there is no git on this machine: install it, or clone the repository in the job's commands")
 	case err != nil:
-		return fmt.Errorf("git %s: %s", args[0], cmp.Or(text, err.Error()))
+		return "", fmt.Errorf("git %s: %s", args[0], cmp.Or(text, err.Error()))
 	}
-	return nil
+	return out.String(), nil
 }
 
 // ofHere are the variables by which git's own programs, as those that a hook starts, are

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func always(own bool) func(string) bool { return func(string) bool { return own } }
+
 // TestClone: of a repository elsewhere come all files of the commit that is asked for,
 // also such as its own list of ignored names has, and nothing that git knows of it.
 func TestClone(t *testing.T) {
@@ -70,7 +72,7 @@ func TestClone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			tc.at.Address, tc.at.Own = server.URL+tc.from, name == "branch"
+			tc.at.Address, tc.at.Own = server.URL+tc.from, always(name == "branch")
 			err := Clone(t.Context(), tc.at, dir)
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
@@ -97,18 +99,18 @@ func TestClone(t *testing.T) {
 	run("submodule", "--quiet", "add", server.URL+"/lab/code", "part")
 	run("commit", "-q", "-m", "whole")
 	dir := t.TempDir()
-	if err := Clone(t.Context(), Repository{Address: server.URL + "/lab/whole"}, dir); err != nil {
+	if err := Clone(t.Context(), Repository{Address: server.URL + "/lab/whole", Own: always(false)}, dir); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := PackAll(t.Context(), dir); err != nil || p.Size.Files != 5 {
 		t.Errorf("%+v comes along: %v; want .gitmodules, part and the three files in it", p, err)
 	}
-	if err := Clone(t.Context(), Repository{Address: "ext::touch " + home + "/ran", Own: true}, t.TempDir()); err == nil {
+	if err := Clone(t.Context(), Repository{Address: "ext::touch " + home + "/ran", Own: always(true)}, t.TempDir()); err == nil {
 		t.Error("a command in place of an address was run")
 	}
 	for own, want := range map[bool]string{true: "second", false: ""} { // by a setting of the user's
 		dir := t.TempDir()
-		err := Clone(t.Context(), Repository{Address: "http://short.example/code", Own: own}, dir)
+		err := Clone(t.Context(), Repository{Address: "http://short.example/code", Own: always(own)}, dir)
 		if got, _ := os.ReadFile(filepath.Join(dir, "text")); string(got) != want || own != (err == nil) {
 			t.Errorf("with the user's settings %v: %q and %v", own, got, err)
 		}
@@ -145,7 +147,7 @@ func TestCloneForStrangers(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for own, want := range map[bool]string{false: "", true: "hush"} {
-		if err := Clone(t.Context(), Repository{Address: server.URL + "/x", Own: own}, t.TempDir()); err == nil {
+		if err := Clone(t.Context(), Repository{Address: server.URL + "/x", Own: always(own)}, t.TempDir()); err == nil {
 			t.Error("nothing was cloned without an error")
 		}
 		if got := (<-headers).Get("X-Login"); got != want {

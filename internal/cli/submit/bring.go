@@ -83,10 +83,13 @@ func (j *ready) clone(ctx context.Context, a *cli.App, o *flags, b job.Brought, 
 		return exit.Usagef("%s names the repository %s, which is cloned with your keys: a job's file may be a stranger's, so say with --files-from %s that it goes along", j.name, b.From, b.From)
 	}
 	a.Say("cloning the repository for %s", b.Path)
-	err := bring.Clone(ctx, bring.Repository{Address: b.From, Branch: b.Clone.Branch, Hash: b.Clone.Hash, Own: own}, dir)
+	err := bring.Clone(ctx, bring.Repository{Address: b.From, Branch: b.Clone.Branch, Hash: b.Clone.Hash, Own: o.mayUseLogins}, dir)
+	var part *bring.PartError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &part) && !part.Own:
+		return exit.Usagef("%s: %v\nYour own logins were not used for that part: if it needs them, name it with --files-from too, or what its address and the repository's begin with", j.name, err)
 	case own:
 		return exit.Usagef("%s: %v", j.name, err)
 	}
