@@ -114,7 +114,7 @@ func (o Overrides) Apply(sub job.Submission, surroundings Options) (job.Submissi
 		}
 		return job.Submission{}, ps
 	}
-	out.Notes, out.Hold = append(sub.Notes, out.Notes...), sub.Hold
+	out.Notes, out.Hold, out.Brought = append(sub.Notes, out.Notes...), sub.Hold, sub.Brought // none of which is in a document
 	return out, err
 }
 

@@ -131,3 +131,24 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestBroughtIsKept: what a file of another system names of the submitter's machine is no
+// part of a document, and is still there when the job was made and flags were applied.
+func TestBroughtIsKept(t *testing.T) {
+	file := "type: task\nname: train\nimage: a\ncommands: [\"true\"]\nresources: {cpu: 1, memory: 1GB}\nfiles: [\"data:/data\"]\nrepos:\n" +
+		"- {url: \"https://git.example.org/a/code\", path: /code, branch: main}\n"
+	sub, err := Parse([]byte(file), surroundings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []job.Brought{{From: "data", Path: "/data"}, {From: "https://git.example.org/a/code", Path: "/code", Clone: &job.Commit{Branch: "main"}}}
+	if diff := cmp.Diff(want, sub.Brought); diff != "" {
+		t.Errorf("of the file (-want +got):\n%s", diff)
+	}
+	if sub, err = (Overrides{Name: "other"}).Apply(sub, surroundings); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, sub.Brought); diff != "" || sub.Spec.Name != "other" {
+		t.Errorf("%s, with a flag (-want +got):\n%s", sub.Spec.Name, diff)
+	}
+}

@@ -99,7 +99,7 @@ func (d *Decoder) Finish(sub job.Submission) (job.Submission, error) {
 	if ps := d.Problems(); ps != nil {
 		return job.Submission{}, ps
 	}
-	out.Notes, out.Hold = d.notesOf(out.Notes), sub.Hold
+	out.Notes, out.Hold, out.Brought = d.notesOf(out.Notes), sub.Hold, sub.Brought // none of which is in a document
 	return out, nil
 }
 
