@@ -78,11 +78,15 @@ func git(ctx context.Context, args []string, own bool) (string, error) {
 	}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
+	name := args[0]
+	if name == "-C" { // and a directory
+		name = args[2]
+	}
 	switch text := strings.TrimSpace(said.String()); {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("there is no git on this machine: install it, or clone the repository in the job's commands")
 	case err != nil:
-		return "", fmt.Errorf("git %s: %s", args[0], cmp.Or(text, err.Error()))
+		return "", fmt.Errorf("git %s: %s", name, cmp.Or(text, err.Error()))
 	}
 	return out.String(), nil
 }

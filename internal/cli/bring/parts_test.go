@@ -98,7 +98,7 @@ func TestPartsOfOthers(t *testing.T) {
 		"elsewhere":           {from: "/other", own: []string{mine.URL}},
 		"elsewhere, named":    {from: "/other", own: []string{mine.URL, hostile.URL}, hostile: true},
 		"in a part of a part": {from: "/lab/near", own: []string{mine.URL}},
-		"asks for a login":    {from: "/asks", own: []string{mine.URL}, wrong: "its part " + asking.URL + "/code"},
+		"asks for a login":    {from: "/asks", own: []string{mine.URL}, wrong: "its part " + asking.URL + "/code: git submodule: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Repository{Address: mine.URL + tc.from, Own: func(address string) bool {
