@@ -51,6 +51,22 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 	}
 }
 
+var namesDocument = regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md`)
+
+// TestMessagesNameDocumentsThatExist looks for each document that a program sends
+// its reader to.
+func TestMessagesNameDocumentsThatExist(t *testing.T) {
+	named := namesDocument.FindAllString(programStrings(t), -1)
+	if len(named) < 5 {
+		t.Fatalf("%d documents named", len(named))
+	}
+	for _, name := range named {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("a program names %s: %v", name, err)
+		}
+	}
+}
+
 // programStrings is every string in our programs, one a line.
 func programStrings(t *testing.T) string {
 	var out strings.Builder

@@ -24,7 +24,7 @@ type control struct {
 
 // notPlayedBy are scontrol's commands that do nothing here, with what to use.
 var notPlayedBy = map[string]string{
-	"abort": "stop gctld by its service", "shutdown": "stop gctld by its service", "takeover": "there is one controller; see docs/backup.md",
+	"abort": "stop gctld by its service", "shutdown": "stop gctld by its service", "takeover": "use gadm controllers transfer",
 	"cluster": "choose the controller with GBATCH_CONTROLLER", "completing": "use squeue -t COMPLETING", "create": "use gadm reserve", "delete": "use gadm unreserve",
 	"details": "use -d", "errnumstr": "errors are sentences here", "exit": "give one command", "fsdampeningfactor": "use gadm policy", "help": "see docs/slurm.md",
 	"listpids": "use gexec JOB -- ps", "notify": "use gexec JOB", "oneliner": "use -o", "pidinfo": "use gexec JOB -- ps", "quit": "give one command", "setdebug": "use the log level in gctld.yaml",
