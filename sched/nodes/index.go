@@ -22,15 +22,14 @@ type Index struct {
 	Windows map[string]*spec.Window
 	times   map[string][]*spec.Window // each with one of its times
 
-	values    map[string]int64 // of GPU models, see SetValues
-	lastIn    *spec.Shape      // the request that was interned last, and its shape
-	lastShape *Shape
-	stale     bool // nodes came or went
+	values map[string]int64       // of GPU models, see SetValues
+	known  map[*spec.Shape]*Shape // of requests that were interned before, which do not change
+	stale  bool                   // nodes came or went
 }
 
 // New makes an empty one.
 func New() *Index {
-	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*spec.Window{}, times: map[string][]*spec.Window{}}
+	return &Index{Nodes: map[string]*Node{}, kinds: map[string]*Kind{}, Shapes: map[string]*Shape{}, Windows: map[string]*spec.Window{}, times: map[string][]*spec.Window{}, known: map[*spec.Shape]*Shape{}}
 }
 
 // Set adds a node or replaces what is known of it. Jobs on it keep what they

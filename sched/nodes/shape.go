@@ -55,10 +55,13 @@ const (
 	LittleMemory
 )
 
-// Intern finds or makes the shape for a request.
+// maxKnown bounds the requests whose shapes are found without a look at them.
+const maxKnown = 1 << 14
+
+// Intern finds or makes the shape for a request, which must not change any more.
 func (ix *Index) Intern(in *spec.Shape) *Shape {
-	if in == ix.lastIn && ix.lastShape != nil && ix.Shapes[ix.lastShape.Key] == ix.lastShape {
-		return ix.lastShape
+	if shape := ix.known[in]; shape != nil && ix.Shapes[shape.Key] == shape {
+		return shape
 	}
 	n, bounds, key := in.Canonical()
 	shape := ix.Shapes[key]
@@ -67,7 +70,10 @@ func (ix *Index) Intern(in *spec.Shape) *Shape {
 		shape.Key, shape.Bounds = key, bounds
 		ix.Shapes[key] = shape
 	}
-	ix.lastIn, ix.lastShape = in, shape
+	if len(ix.known) >= maxKnown {
+		clear(ix.known)
+	}
+	ix.known[in] = shape
 	return shape
 }
 
