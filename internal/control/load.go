@@ -25,16 +25,10 @@ func (c *Controller) Load(r state.Record) error {
 		if r.Kind == state.KindHistory {
 			return nil
 		}
-		j, err := state.DecodeJob(r.Value)
+		j, err := c.intern.Job(r.Value)
 		if err != nil {
 			return err
 		}
-		j.Owner = c.intern.Owner(*j.Owner)
-		kept := c.intern.Request(*j.Request)
-		if kept.Shape == j.Request.Shape { // it is the first such request
-			kept.Shape = c.intern.Shape(kept.Shape)
-		}
-		j.Request = kept
 		c.jobs.put(nil, j)
 		if j.Cron != nil && !j.State.Final() {
 			c.templates.Add(j.Number)

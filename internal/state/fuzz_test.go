@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -25,14 +26,26 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// FuzzDecode reads anything as a record: it is refused, or can be written again.
+// FuzzDecode reads anything as a record: it is refused, or can be written again, and is the
+// same with what other jobs share, before and after one shares it.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"number":1,"owner":{"user":"a"},"request":{"shape":{}},"state":"QUEUED"}`))
 	f.Add([]byte(`{"number":1,"owner":{},"request":{"shape":{}},"state":"RUNNING","attempt":null}`))
 	f.Add([]byte(`{"tasks":{}}`))
 	f.Fuzz(func(t *testing.T, v []byte) {
 		if j, err := DecodeJob(v); err == nil {
-			Encode(j)
+			v := Encode(j)
+			want, err := DecodeJob(v)
+			if err != nil {
+				return
+			}
+			var in Interner
+			for range 2 {
+				got, err := in.Job(v)
+				if err != nil || !bytes.Equal(Encode(got), Encode(want)) {
+					t.Fatalf("%s with what is shared, %s without; %v", Encode(got), Encode(want), err)
+				}
+			}
 		}
 		_, _ = DecodeNode("n", v)
 		_, _ = DecodeEnded(Record{Kind: KindEnded, Value: v})

@@ -1,6 +1,10 @@
 package state
 
 import (
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"gbatch/sched"
 )
 
@@ -9,6 +13,43 @@ type Interner struct {
 	shapes   interned[string, sched.Shape] // by their encoding, as requests are
 	requests interned[string, Request]
 	owners   interned[Owner, Owner]
+	reading  []jsonv2.Options
+}
+
+// Job reads a value stored under KindJob as DecodeJob does, but takes its request and owner
+// from those that are kept. A request that was read before is not read again.
+func (in *Interner) Job(v []byte) (*Job, error) {
+	if in.reading == nil {
+		in.reading = []jsonv2.Options{jsonv1.DefaultOptionsV1(), jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(in.readRequest))}
+	}
+	j, err := decodeJob(v, in.reading...)
+	if err != nil {
+		return nil, err
+	}
+	j.Owner = in.Owner(*j.Owner)
+	return j, nil
+}
+
+// readRequest reads a request, which stands in a record as Encode wrote it.
+func (in *Interner) readRequest(d *jsontext.Decoder, to **Request) error {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	if kept, ok := in.requests[string(raw)]; ok {
+		*to = kept
+		return nil
+	}
+	var r *Request
+	if err := jsonv2.Unmarshal(raw, &r, jsonv1.DefaultOptionsV1()); err != nil {
+		return err
+	}
+	if r != nil && r.Shape != nil {
+		r.Shape = in.Shape(r.Shape)
+		r = in.requests.of(string(raw), r)
+	}
+	*to = r
+	return nil
 }
 
 // Shape is the kept copy of a shape.
