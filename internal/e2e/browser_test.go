@@ -145,7 +145,8 @@ func (b *browser) fill(field, text string) {
 func (b *browser) open(url string) {
 	b.t.Helper()
 	for range 4 {
-		b.do("open "+url, chromedp.Navigate(url))
+		// From the same address, less what follows #, nothing would be loaded again.
+		b.do("open "+url, chromedp.Navigate("about:blank"), chromedp.Navigate(url))
 		ctx, cancel := context.WithTimeout(b.ctx, patience/4)
 		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("document.querySelector('#app')?.childElementCount > 0", chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience/4)))
 		cancel()
