@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,11 @@ type several struct {
 const connectWait = time.Second
 
 // RoundTrip makes one exchange. An error of a request that may have gone out is returned, as what came of it
-// is not known; the next one begins at the next host.
+// is not known; the next one begins at the next host. Where some are not reached and another one says that it
+// does not lead, its answer is what is returned: there will be one that leads soon.
 func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
 	from, late := int(s.at.Load()), false
+	var elsewhere *http.Response
 	for try := 0; ; try++ {
 		i := (from + try) % len(s.hosts)
 		r := req.Clone(req.Context())
@@ -53,12 +56,16 @@ func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
 		if last && late {
 			s.slow.Add(1)
 		}
+		if last && err != nil && !sent && elsewhere != nil && req.Context().Err() == nil {
+			return elsewhere, nil
+		}
 		if last || err != nil && sent || req.Context().Err() != nil {
 			return resp, err
 		}
 		if resp != nil {
-			_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody) // so that the connection can be used again
+			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be used again
 			_ = resp.Body.Close()
+			elsewhere, resp.Body = resp, io.NopCloser(bytes.NewReader(body))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,6 +148,28 @@ func TestSilentController(t *testing.T) {
 func dies(r *http.Request) (*http.Response, error) {
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
 	return nil, io.ErrUnexpectedEOF
+}
+
+// A controller that does not lead says more than one that is gone: pauses stay short then, as
+// another one leads soon.
+func TestReferredAndGone(t *testing.T) {
+	refers, err := json.Marshal(api.Errorf(api.CodeElsewhere, "no controller leads at the moment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"0:1", "1:1", "2:1"} {
+		s := &several{hosts: []string{"0:1", "1:1", "2:1"}}
+		s.one = transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == gone {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}
+			return &http.Response{StatusCode: http.StatusMisdirectedRequest, Body: io.NopCloser(bytes.NewReader(refers))}, nil
+		})
+		c := &Client{Address: "/none", Transport: s}
+		if _, err := c.Submit(t.Context(), &api.SubmitRequest{Job: json.RawMessage(`{"a":1}`)}, "k"); !IsCode(err, api.CodeElsewhere) {
+			t.Errorf("%s is gone: %v", gone, err)
+		}
+	}
 }
 
 func TestSeveralHosts(t *testing.T) {

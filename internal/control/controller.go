@@ -73,6 +73,7 @@ type Controller struct {
 	step    step                          // the last one
 	loading map[job.Number][]state.Record // of arrays, until all are there
 	pasts   map[string][]state.NodeChange // of nodes, until these are there
+	ahead   *state.Ahead                  // of jobs, until all are there
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
@@ -82,9 +83,9 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scheduling policy: %w", err)
 	}
-	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}}
+	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}, ahead: state.NewAhead()}
 	p := &c.parts
-	p.cfg, p.intern, p.out = &cfg, &state.Interner{}, &effects.Output{NoRecords: cfg.NoRecords}
+	p.cfg, p.intern, p.out = &cfg, c.ahead.Interner, &effects.Output{NoRecords: cfg.NoRecords}
 	if p.ledger, err = ledger.New(ledger.Rules{Accounts: &p.cfg.Accounting, Policy: &p.cfg.Policy}, p.out); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,9 @@ import (
 	"gbatch/sched"
 )
 
+// ReadAhead hands over what was read of the records before. It comes before the first Load.
+func (c *Controller) ReadAhead(a *state.Ahead) { c.ahead, c.intern = a, a.Interner }
+
 // Load takes one stored record, in any order, before the first Apply. Kinds
 // that the table does not need (documents, secrets, events, attempts, UUIDs)
 // are ignored. Call Loaded after the last.
@@ -25,7 +28,7 @@ func (c *Controller) Load(r state.Record) error {
 		if r.Kind == state.KindHistory {
 			return nil
 		}
-		j, err := c.intern.Job(r.Value)
+		j, err := c.ahead.Take(r.Job, r.Value)
 		if err != nil {
 			return err
 		}
@@ -96,7 +99,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 		return err
 	}
 	c.nodes.loading, c.pasts = false, nil
-	c.loading, c.jobs.loaded, c.jobs.loadedAt = nil, c.jobs.next, now
+	c.loading, c.ahead, c.jobs.loaded, c.jobs.loadedAt = nil, nil, c.jobs.next, now
 	c.jobs.recount()
 	for j := range c.jobs.all() {
 		if !j.State.Final() {

@@ -36,6 +36,7 @@ type Member struct {
 
 	pki     *pki.Authority
 	clock   *loop.Clock
+	ahead   ahead
 	replica *replica.Replica
 	asked   atomic.Pointer[replica.Replica] // the same; the others may ask about it while it is opened
 }
@@ -66,7 +67,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	ln = controllers.Answering(ln, m.statement)
 	m.replica, err = replica.Open(replica.Config{
 		Name: cfg.Replica.Name, Address: cfg.Replica.Address(), Dir: cfg.ReplicaPath(),
-		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
+		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log, Applied: m.ahead.applied}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
 		NowMS: func() int64 { return int64(m.clock.Now()) },
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
 			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", address, dial)
@@ -144,6 +145,11 @@ func (m *Member) refer() (end func() error, err error) {
 
 // follow waits until this controller leads. False: ctx is done.
 func (m *Member) follow(ctx context.Context) (leads bool, err error) {
+	m.ahead.begin()
+	reads, stop := context.WithCancel(ctx)
+	read := make(chan struct{})
+	go func() { m.ahead.follow(reads, m.replica.Read); close(read) }() // ends with reads
+	defer func() { stop(); <-read }()
 	for !m.replica.Leading() {
 		select {
 		case <-ctx.Done():
@@ -203,7 +209,7 @@ func (m *Member) lead(ctx context.Context, refers func() error) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, members: m.others(), giveWay: refers}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), giveWay: refers}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

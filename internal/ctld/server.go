@@ -39,6 +39,7 @@ import (
 	"gbatch/internal/ctld/webhook"
 	"gbatch/internal/pki"
 	"gbatch/internal/replica"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/internal/tree"
 )
@@ -79,6 +80,7 @@ type Server struct {
 type leadership struct {
 	*replica.Lead // its store stays open when the server is closed
 	clock         *loop.Clock
+	ahead         *state.Ahead // what was read of the store while another one led
 	members       *controllers.Members
 	giveWay       func() error // frees the addresses, at which who asks was told to wait
 }
@@ -249,6 +251,11 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
+	readAhead := 0
+	if s.leads != nil {
+		readAhead = s.leads.ahead.Len()
+		ctl.ReadAhead(s.leads.ahead)
+	}
 	if err := s.store.Load(ctl.Load); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
@@ -272,7 +279,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "ms", time.Since(began).Milliseconds())
+	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "readAhead", readAhead, "ms", time.Since(began).Milliseconds())
 	return l, nil
 }
 

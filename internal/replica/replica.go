@@ -248,3 +248,13 @@ type stream struct {
 func (s stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return s.dial(string(address), timeout)
 }
+
+// Read lets f read this member's store, if one has come yet. It is not replaced meanwhile.
+func (r *Replica) Read(f func(*store.Store) error) error {
+	r.fsm.mu.Lock()
+	defer r.fsm.mu.Unlock()
+	if r.fsm.st == nil {
+		return nil
+	}
+	return f(r.fsm.st)
+}

@@ -8,7 +8,10 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
 
+	"gbatch/internal/job"
+	"gbatch/internal/state"
 	"gbatch/internal/store/floor"
 )
 
@@ -129,8 +132,50 @@ func (s *Store) Apply(place uint64, batch []byte) error {
 		return fmt.Errorf("apply batch %d: %w", place, err)
 	}
 	s.applied.Store(place)
+	if s.cfg.Applied == nil {
+		return nil
+	}
+	if err := s.tell(batch); err != nil {
+		return fmt.Errorf("read batch %d: %w", place, err)
+	}
 	return nil
+}
+
+// tell gives the records of jobs in a batch to who wants to know of them.
+func (s *Store) tell(batch []byte) error {
+	r := batchrepr.Read(batch)
+	for {
+		kind, k, v, ok, err := r.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if state.Kind(k[0]) != state.KindJob {
+			continue
+		}
+		rec, err := record(k, v)
+		if err != nil {
+			return err
+		}
+		if kind != pebble.InternalKeyKindSet {
+			rec.Value = nil
+		}
+		s.cfg.Applied(rec.Job, rec.Value)
+	}
 }
 
 // Commits counts what was committed, the same on each member that has all of it.
 func (s *Store) Commits() uint64 { return s.commits.Load() }
+
+// Jobs gives the records of jobs from a number on, most at once, and the number to go on
+// from, 0 at the end. The value is only valid during the call.
+func (s *Store) Jobs(from job.Number, most int, take func(n job.Number, value []byte)) (next job.Number, err error) {
+	err = s.walk(key(state.Record{Kind: state.KindJob, Job: from}), after([]byte{byte(state.KindJob)}), false, func(r state.Record) (bool, error) {
+		if most--; most < 0 {
+			next = r.Job
+			return false, nil
+		}
+		take(r.Job, r.Value)
+		return true, nil
+	})
+	return next, err
+}

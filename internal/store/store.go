@@ -28,6 +28,10 @@ type Config struct {
 	FS  vfs.FS // nil: the disk
 	Log *slog.Logger
 
+	// Applied, if there is one, is told of each record of KindJob that a member has applied, before Apply returns.
+	// The value is only valid during the call, and nil of one that was deleted.
+	Applied func(n job.Number, value []byte)
+
 	died func(why string) // of tests: takes the place of the process's end, and must not return
 }
 
