@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -46,6 +47,7 @@ const (
 	SingleName = "file"
 
 	manifestFile = "manifest.json" // what the source had when the transfer was begun
+	sumsFile     = "sums"          // of the pieces that came
 	partsDir     = "parts"         // objects of which not all is here
 )
 
@@ -101,6 +103,7 @@ type fetching struct {
 	c      *Client
 	single bool
 	root   *os.Root
+	sums   *pieceSums
 	total  int64
 	done   atomic.Int64
 }
@@ -118,6 +121,10 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 	}
 	defer root.Close()
 	x.root = root
+	if x.sums, err = openSums(filepath.Join(x.Dir, sumsFile)); err != nil {
+		return local(err)
+	}
+	defer x.sums.file.Close()
 	if x.single {
 		list[0].Name = SingleName
 	}
@@ -131,7 +138,7 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 		}
 		seen[o.Name] = true
 	}
-	missing, err := x.missing(list)
+	missing, err := x.missing(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -141,8 +148,8 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 	return local(os.RemoveAll(filepath.Join(x.Dir, partsDir)))
 }
 
-// missing says what is not here yet, and asks for room for it.
-func (x *fetching) missing(list []Object) ([]Object, error) {
+// missing says what is not here yet, or not as it came, and asks for room for it.
+func (x *fetching) missing(ctx context.Context, list []Object) ([]Object, error) {
 	before := map[string]Object{}
 	manifest := filepath.Join(x.Dir, manifestFile)
 	if b, err := os.ReadFile(manifest); err == nil {
@@ -152,21 +159,32 @@ func (x *fetching) missing(list []Object) ([]Object, error) {
 			before[o.Name] = o
 		}
 	}
+	here := make([]bool, len(list))
+	var group errgroup.Group
+	group.SetLimit(max(1, x.c.Parallel))
+	for i, o := range list {
+		if st, err := x.root.Lstat(o.Name); err == nil && o.Version != "" && before[o.Name] == o && st.Mode().IsRegular() && st.Size() == o.Size {
+			group.Go(func() error { here[i] = x.whole(ctx, o); return nil })
+		}
+	}
+	_ = group.Wait()
+	if ctx.Err() != nil { // what was not looked at is not to go
+		return nil, context.Cause(ctx)
+	}
 	var out []Object
 	var need int64
-	for _, o := range list {
+	for i, o := range list {
 		if x.total >= 0 {
 			x.total += o.Size
 		}
 		if o.Size < 0 {
 			x.total, need = -1, -1
 		}
-		st, err := x.root.Lstat(o.Name)
-		if err == nil && o.Version != "" && before[o.Name] == o && st.Size() == o.Size {
+		if here[i] {
 			x.done.Add(o.Size)
 			continue
 		}
-		if err == nil {
+		if _, err := x.root.Lstat(o.Name); err == nil {
 			if err := x.root.RemoveAll(o.Name); err != nil {
 				return nil, local(err)
 			}
@@ -206,18 +224,8 @@ func (x *fetching) bringAll(ctx context.Context, list []Object) error {
 			_ = group.Wait()
 			return err
 		}
-		whole := p.left.Load() == 0 // the last pieces came before the break
 		for i := range p.pieces {
-			if p.has(i) {
-				continue
-			}
 			group.Go(func() error { return named(o, x.single, x.bring(ctx, p, i)) })
-		}
-		if whole { // else who brings the last piece does it
-			if err := x.finish(p); err != nil {
-				_ = group.Wait()
-				return named(o, x.single, err)
-			}
 		}
 	}
 	if err := group.Wait(); err != nil {
@@ -235,64 +243,7 @@ func named(o Object, single bool, err error) error {
 	return &Error{Kind: e.Kind, Text: fmt.Sprintf("object %q: %s", o.Name, e.Text), err: err}
 }
 
-// partial is an object of which not all is here. Beside its bytes lies a map
-// with a byte for each piece that is.
-type partial struct {
-	Object
-	path   string
-	pieces int
-	size   int64 // of a piece
-	have   []byte
-	left   atomic.Int64
-}
-
-func (p *partial) has(i int) bool { return p.have[i] == 1 }
-
-func (p *partial) interval(i int) (from, to int64) {
-	if p.Size < 0 {
-		return 0, -1
-	}
-	return int64(i) * p.size, min(int64(i+1)*p.size, p.Size)
-}
-
-// open makes the file of an object, or finds what is there of it.
-func (x *fetching) open(o Object) (*partial, error) {
-	sum := sha256.Sum256([]byte(o.Name + "\x00" + o.Version + "\x00" + fmt.Sprint(o.Size)))
-	p := &partial{Object: o, path: filepath.Join(x.Dir, partsDir, hex.EncodeToString(sum[:16])), size: x.c.chunk, pieces: 1}
-	if o.Size > p.size && !o.Whole {
-		p.pieces = int((o.Size + p.size - 1) / p.size)
-	} else {
-		p.size = o.Size
-	}
-	f, err := os.OpenFile(p.path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, local(err)
-	}
-	defer f.Close()
-	if o.Size >= 0 {
-		if err := f.Truncate(o.Size); err != nil {
-			return nil, local(err)
-		}
-	}
-	p.have = make([]byte, p.pieces)
-	if b, err := os.ReadFile(p.path + ".map"); err == nil && o.Version != "" && len(b) <= p.pieces {
-		copy(p.have, b)
-	}
-	if o.Size == 0 {
-		p.have[0] = 1
-	}
-	for i, h := range p.have {
-		if h == 0 {
-			p.left.Add(1)
-			continue
-		}
-		from, to := p.interval(i)
-		x.done.Add(to - from)
-	}
-	return p, nil
-}
-
-// bring fetches one piece, and finishes the object with the last one.
+// bring fetches one piece that did not come before a break, and finishes the object with the last one.
 func (x *fetching) bring(ctx context.Context, p *partial, i int) error {
 	from, to := p.interval(i)
 	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
@@ -300,59 +251,76 @@ func (x *fetching) bring(ctx context.Context, p *partial, i int) error {
 		return local(err)
 	}
 	defer f.Close()
-	at := from
+	if x.has(p, f, i) {
+		x.done.Add(to - from)
+		return x.arrived(p)
+	}
+	c := &coming{partial: p, file: f, sum: newSum(), at: from, to: to}
 	err = x.c.retry(ctx, func(ctx context.Context) (bool, error) {
-		if p.Whole && at > 0 { // from its beginning again
-			x.done.Add(-at)
-			at = 0
+		if p.Whole && c.at > 0 { // from its beginning again
+			x.done.Add(-c.at)
+			c.at = 0
+			c.sum.Reset()
 		}
-		began := at
-		err := x.read(ctx, p, f, &at, to)
-		return at > began && !p.Whole, err
+		began := c.at
+		err := x.read(ctx, c)
+		return c.at > began && !p.Whole, err
 	})
 	if err != nil {
 		return err
 	}
 	if p.Size < 0 {
-		if err := f.Truncate(at); err != nil {
+		if err := f.Truncate(c.at); err != nil {
 			return local(err)
 		}
 	}
-	if err := p.note(i); err != nil {
+	if err := x.sums.note(p.piece(i), c.sum.Sum32()); err != nil {
 		return local(err)
 	}
+	return x.arrived(p)
+}
+
+// arrived counts a piece that is here.
+func (x *fetching) arrived(p *partial) error {
 	if p.left.Add(-1) > 0 {
 		return nil
 	}
 	return x.finish(p)
 }
 
-// read makes one try to get the bytes from *at on.
-func (x *fetching) read(ctx context.Context, p *partial, f *os.File, at *int64, to int64) error {
+// coming is a piece that is fetched.
+type coming struct {
+	*partial
+	file   *os.File
+	sum    hash.Hash32
+	at, to int64 // the next byte, and where it ends, -1 if that is not known
+}
+
+// read makes one try to get the bytes that are still to come of a piece.
+func (x *fetching) read(ctx context.Context, c *coming) error {
 	ctx, counted, stop := x.c.watch(ctx, func(n int) { x.tell(int64(n)) })
 	defer stop()
-	src := p.Object
+	src := c.Object
 	if x.single {
 		src.Name = ""
 	}
-	body, err := x.Source.Open(ctx, src, *at, to)
+	body, err := x.Source.Open(ctx, src, c.at, c.to)
 	if err != nil {
 		return because(ctx, err)
 	}
 	defer body.Close()
-	var out io.Writer = io.NewOffsetWriter(f, *at)
 	in := counted(body)
-	if to < 0 && x.MaxBytes > 0 {
+	if c.to < 0 && x.MaxBytes > 0 {
 		in = io.LimitReader(in, x.MaxBytes+1)
 	}
-	n, err := io.Copy(diskWriter{out}, in)
-	*at += n
+	n, err := io.Copy(diskWriter{io.MultiWriter(io.NewOffsetWriter(c.file, c.at), c.sum)}, in)
+	c.at += n
 	switch {
-	case to < 0 && x.MaxBytes > 0 && *at > x.MaxBytes:
+	case c.to < 0 && x.MaxBytes > 0 && c.at > x.MaxBytes:
 		return x.tooLarge()
 	case err != nil:
 		return because(ctx, err)
-	case to >= 0 && *at < to:
+	case c.to >= 0 && c.at < c.to:
 		return io.ErrUnexpectedEOF
 	}
 	return nil
@@ -377,24 +345,11 @@ func (x *fetching) tell(n int64) {
 	}
 }
 
-// note writes down that a piece is here, after its bytes.
-func (p *partial) note(i int) error {
-	if p.Version == "" {
-		return nil
-	}
-	f, err := os.OpenFile(p.path+".map", os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt([]byte{1}, int64(i))
-	return errors.Join(err, f.Close())
-}
-
 // finish puts a whole object to its place.
 func (x *fetching) finish(p *partial) error {
 	if x.SHA256 != "" && x.single {
 		if err := x.checkSum(p.path); err != nil {
-			return errors.Join(err, os.Remove(p.path+".map"))
+			return errors.Join(err, os.Remove(filepath.Join(x.Dir, sumsFile)))
 		}
 	}
 	if dir := filepath.Dir(p.Name); dir != "." {
@@ -413,9 +368,6 @@ func (x *fetching) finish(p *partial) error {
 		if isNotDir(err) {
 			return fail(Invalid, "is both a file and a directory")
 		}
-		return local(err)
-	}
-	if err := os.Remove(p.path + ".map"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return local(err)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package transfer
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -117,71 +115,6 @@ func TestBrokenOff(t *testing.T) {
 	}
 	if tries.Load() < 12 {
 		t.Errorf("only %d tries", tries.Load())
-	}
-}
-
-// TestGoesOn: who comes after a crash, with nothing but the directory, fetches
-// and sends only what is missing.
-func TestGoesOn(t *testing.T) {
-	s, c := newServer(t), testClient()
-	c.Parallel = 1
-	dir := files(t, map[string]int{"large": 32 << 20, "small": 3})
-	dead, kill := context.WithCancel(t.Context())
-	var puts atomic.Int32
-	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == "PUT" && puts.Add(1) == 4 {
-			kill()
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	})
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	sink, err := c.S3Sink(s.at, "s3://lab/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	send := Send{URI: "s3://lab/", Sink: sink, From: Dir{Root: root}, Names: []string{"large", "small"}, Journal: dir + ".journal"}
-	if err := c.Send(dead, send); !errors.Is(err, context.Canceled) {
-		t.Fatalf("killed: %v", err)
-	}
-	s.Hook(nil)
-	if err := c.Send(t.Context(), send); err != nil {
-		t.Fatal(err)
-	}
-	if n := s.count("PUT"); n != 5 { // of 7 parts 3 were there, and the small file
-		t.Errorf("the second try made %d requests, want 5: %v", n, s.Requests("PUT"))
-	}
-
-	dead, kill = context.WithCancel(t.Context())
-	var gets atomic.Int32
-	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == "GET" && gets.Add(1) == 4 {
-			kill()
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	})
-	to := t.TempDir()
-	src, err := c.S3Source(s.at, "s3://lab/large")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("killed: %v", err)
-	}
-	s.Hook(nil)
-	if _, err := c.Fetch(t.Context(), Fetch{Source: src, Dir: to}); err != nil {
-		t.Fatal(err)
-	}
-	if n := s.count("GET"); n != 4 {
-		t.Errorf("the second try made %d requests, want 4", n)
-	}
-	if a, b := sums(t, dir)["large"], sums(t, filepath.Join(to, ContentDir))[SingleName]; a != b {
-		t.Errorf("it is %s, want %s", b, a)
 	}
 }
 

@@ -1,0 +1,173 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestGoesOn: who comes after a crash, with nothing but the directory, fetches
+// and sends only what is missing.
+func TestGoesOn(t *testing.T) {
+	s, c := newServer(t), testClient()
+	c.Parallel = 1
+	dir := files(t, map[string]int{"large": 32 << 20, "small": 3})
+	dead, kill := context.WithCancel(t.Context())
+	var puts atomic.Int32
+	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "PUT" && puts.Add(1) == 4 {
+			kill()
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	sink, err := c.S3Sink(s.at, "s3://lab/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := Send{URI: "s3://lab/", Sink: sink, From: Dir{Root: root}, Names: []string{"large", "small"}, Journal: dir + ".journal"}
+	if err := c.Send(dead, send); !errors.Is(err, context.Canceled) {
+		t.Fatalf("killed: %v", err)
+	}
+	s.Hook(nil)
+	if err := c.Send(t.Context(), send); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.count("PUT"); n != 5 { // of 7 parts 3 were there, and the small file
+		t.Errorf("the second try made %d requests, want 5: %v", n, s.Requests("PUT"))
+	}
+
+	dead, kill = context.WithCancel(t.Context())
+	var gets atomic.Int32
+	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "GET" && gets.Add(1) == 4 {
+			kill()
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	to := t.TempDir()
+	src, err := c.S3Source(s.at, "s3://lab/large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("killed: %v", err)
+	}
+	s.Hook(nil)
+	if _, err := c.Fetch(t.Context(), Fetch{Source: src, Dir: to}); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.count("GET"); n != 4 {
+		t.Errorf("the second try made %d requests, want 4", n)
+	}
+	if a, b := sums(t, dir)["large"], sums(t, filepath.Join(to, ContentDir))[SingleName]; a != b {
+		t.Errorf("it is %s, want %s", b, a)
+	}
+}
+
+// TestGoesOnWithDamage: of what came before a break only what is still as it came is kept.
+func TestGoesOnWithDamage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		damage func(t *testing.T, dir string)
+		gets   int // beside the list: what was missing, and what was damaged
+	}{
+		"nothing":                {func(*testing.T, string) {}, 2},
+		"a file that was whole":  {func(t *testing.T, dir string) { flip(t, filepath.Join(dir, ContentDir, "a"), 2) }, 3},
+		"a piece":                {func(t *testing.T, dir string) { flip(t, partialFile(t, dir), 5<<20) }, 3},
+		"pieces that are zeroes": {func(t *testing.T, dir string) { cut(t, partialFile(t, dir), 0) }, 4},
+		"a sum":                  {func(t *testing.T, dir string) { flip(t, filepath.Join(dir, sumsFile), sumSize+18) }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := newServer(t), testClient()
+			c.Parallel, c.chunk = 1, 8<<20
+			dir := files(t, map[string]int{"a": 3, "b": 32 << 20})
+			if err := put(t, c, s, dir, "s3://lab/d/"); err != nil {
+				t.Fatal(err)
+			}
+			dead, kill := context.WithCancel(t.Context())
+			gets := 0
+			s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == "GET" && !r.URL.Query().Has("list-type") {
+					if gets++; gets == 4 {
+						kill()
+						panic(http.ErrAbortHandler)
+					}
+				}
+				return false
+			})
+			to := t.TempDir()
+			src, err := c.S3Source(s.at, "s3://lab/d/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("killed: %v", err)
+			}
+			tc.damage(t, to)
+			gets = 10
+			if _, err := c.Fetch(t.Context(), Fetch{Source: src, Dir: to}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(sums(t, dir), sums(t, filepath.Join(to, ContentDir))); diff != "" {
+				t.Errorf("(-sent +fetched):\n%s", diff)
+			}
+			if gets -= 10; gets != tc.gets {
+				t.Errorf("%d requests, want %d", gets, tc.gets)
+			}
+			if _, err := os.Stat(filepath.Join(to, partsDir)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("pieces are left: %v", err)
+			}
+		})
+	}
+}
+
+// partialFile is the file of the only object of which a part is here.
+func partialFile(t *testing.T, dir string) string {
+	t.Helper()
+	all, err := os.ReadDir(filepath.Join(dir, partsDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 1 {
+		t.Fatalf("parts: %v", all)
+	}
+	return filepath.Join(dir, partsDir, all[0].Name())
+}
+
+// cut makes a file end somewhere.
+func cut(t *testing.T, path string, at int64) {
+	t.Helper()
+	if err := os.Truncate(path, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flip changes a byte of a file.
+func flip(t *testing.T, path string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 0x10
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+}
