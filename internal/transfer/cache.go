@@ -78,7 +78,7 @@ func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key st
 	switch {
 	case err == nil:
 		if b, is := f.Source.(*bucket); is {
-			if err := b.readable(ctx, f.Objects); err != nil {
+			if err := k.letIn(ctx, key, b, f.Objects); err != nil {
 				k.drop(key, who.Holder)
 				return "", got, Name(f.URI, err)
 			}
@@ -100,6 +100,11 @@ func (k *Cache) Get(ctx context.Context, c *Client, who Caller, f Fetch) (key st
 	if err != nil {
 		k.drop(key, who.Holder)
 		return "", got, err
+	}
+	if b, is := f.Source.(*bucket); is {
+		if err := k.noteReader(key, b, time.Now()); err != nil {
+			return key, got, local(err)
+		}
 	}
 	return key, got, local(k.seal(key, got.Bytes))
 }

@@ -1,12 +1,16 @@
 package transfer
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"gbatch/oci/atomicfile"
 )
 
 // TestCacheByServer: whoever says where S3 is can have a server that claims to have the
@@ -49,37 +53,69 @@ func TestCacheByServer(t *testing.T) {
 // of it from the cache.
 func TestCacheOfOthers(t *testing.T) {
 	s, c := newServer(t), testClient()
-	if err := put(t, c, s, files(t, map[string]int{"x": 10, "y": 0}), "s3://lab/data/"); err != nil {
+	if err := put(t, c, s, files(t, map[string]int{"x": 10, "y": 0, "z": 5}), "s3://lab/data/"); err != nil {
 		t.Fatal(err)
 	}
-	k, err := OpenCache(t.TempDir(), 1<<20, nil)
+	dir := t.TempDir()
+	k, err := OpenCache(dir, 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var entry string
 	fetch := func(user string) error {
 		src, err := c.S3Source(s.at, "s3://lab/data/")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer src.Close()
+		src.(*bucket).accessKey = user // the server knows one only
 		list, err := src.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = k.Get(t.Context(), c, Caller{Scope: "p", User: user, Holder: user}, Fetch{URI: "s3://lab/data/", Source: src, Objects: list})
+		key, _, err := k.Get(t.Context(), c, Caller{Scope: "p", User: user, Holder: user}, Fetch{URI: "s3://lab/data/", Source: src, Objects: list})
+		entry = cmp.Or(key, entry)
 		return err
 	}
-	for _, user := range []string{"ann", "bob"} {
-		if err := fetch(user); err != nil {
-			t.Errorf("%s may read it: %v", user, err)
-		}
-	}
+	asked, denied := 0, ""
 	s.Hook(func(w http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/x") {
+		if r.URL.Query().Has("list-type") {
+			return false
+		}
+		asked++
+		if denied != "" && strings.HasSuffix(r.URL.Path, denied) {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		}
 		return false
 	})
-	wantKind(t, fetch("eve"), Denied, "s3://lab/data/: access was denied")
+	gets := func(user string, want int) {
+		t.Helper()
+		asked = 0
+		if err := fetch(user); err != nil || asked != want {
+			t.Errorf("%s may read it: %d requests, want %d, %v", user, asked, want, err)
+		}
+	}
+	gets("ann", 2) // and y is empty
+	gets("ann", 1)
+	gets("bob", 2)
+	gets("bob", 1)
+	for _, denied = range []string{"/x", "/z"} {
+		wantKind(t, fetch("eve"), Denied, `s3://lab/data/: object "`+denied[1:]+`": access was denied`)
+	}
+	gets("bob", 1)
+	denied = "/x"
+	wantKind(t, fetch("bob"), Denied, `s3://lab/data/: object "x": access was denied`)
+	denied = "/z" // a right of bob's that was taken away shows in a day
+	all := k.readers(entry, time.Now())
+	all["bob"] -= int64(readerKnown/time.Second) + 1
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(dir, entry, readersFile), atomicfile.Sum(text))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, fetch("bob"), Denied, `s3://lab/data/: object "z": access was denied`)
+	gets("ann", 1)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -32,6 +31,7 @@ type bucket struct {
 	core      *minio.Core
 	transport way
 	server    string // as https://HOST
+	accessKey string // who asks; empty: nobody
 	name      string
 	key       string // of the object, or the beginning of several up to a slash
 }
@@ -61,7 +61,7 @@ func (c *Client) open(at S3, uri string) (*bucket, error) {
 	if region == "" && host != amazon {
 		region = "us-east-1"
 	}
-	b := &bucket{c: c, transport: c.transport(), server: scheme + host, name: u.Host, key: strings.TrimPrefix(u.Path, "/")}
+	b := &bucket{c: c, transport: c.transport(), server: scheme + host, accessKey: at.AccessKey, name: u.Host, key: strings.TrimPrefix(u.Path, "/")}
 	b.core, err = minio.NewCore(host, &minio.Options{
 		// Never what the machine has by itself: a role of the node is not the job's.
 		Creds:  credentials.NewStaticV4(at.AccessKey, at.SecretKey, at.Token),
@@ -150,24 +150,6 @@ func (b *bucket) Open(ctx context.Context, o Object, from, to int64) (io.ReadClo
 		return nil, s3Error(err)
 	}
 	return part(body, to-from), nil
-}
-
-// readable asks for a byte below a prefix, since who may list what is there may not be
-// who may read it. A single object has shown that with its version.
-func (b *bucket) readable(ctx context.Context, list []Object) error {
-	i := slices.IndexFunc(list, func(o Object) bool { return o.Name != "" && o.Size > 0 })
-	if i < 0 {
-		return nil
-	}
-	return b.c.retry(ctx, func(ctx context.Context) (bool, error) {
-		ctx, cancel := context.WithTimeout(ctx, b.c.Stall)
-		defer cancel()
-		body, err := b.Open(ctx, list[i], 0, 1)
-		if err != nil {
-			return false, err
-		}
-		return false, body.Close()
-	})
 }
 
 // s3Error says what an answer means for a transfer. What is not answered stays
