@@ -137,6 +137,9 @@ func (a *Agent) open(o Options) error {
 	if a.host, err = identity.LookupHost(&a.cfg); err != nil {
 		return err
 	}
+	if err := a.host.MakeGroups(); err != nil {
+		return err
+	}
 	// The rest is for the system, also when jobs together have all that they may.
 	if err := a.host.Cgroups.LimitPids(a.host.CgroupPrefix(), int64(config.MaxProcesses())*3/4); err != nil {
 		a.log.Error("jobs together could take all processes of the machine", "error", err)

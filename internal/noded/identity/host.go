@@ -2,8 +2,11 @@ package identity
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -53,6 +56,22 @@ func (h *Host) Base() string { return path.Dir(path.Dir(h.prefix)) }
 
 // CgroupPath is the cgroup of a rank.
 func (h *Host) CgroupPath(id job.RankID) string { return h.prefix + "/" + id.String() }
+
+// MakeGroups makes the cgroups that ranks' groups are made in, so that they stay while the daemon runs: another one of this
+// machine that stops would remove the one that both share, just when a rank's is made in it.
+func (h *Host) MakeGroups() error {
+	for _, point := range h.Cgroups.Mounts {
+		dir := filepath.Join(point, h.prefix)
+		err := os.MkdirAll(dir, 0o755)
+		for tries := 0; errors.Is(err, os.ErrNotExist) && tries < 100; tries++ { // it was removed in between
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err != nil {
+			return fmt.Errorf("make cgroup: %w", err)
+		}
+	}
+	return nil
+}
 
 // RemoveGroups removes the cgroups that ranks' groups are made in, so that a
 // node that is idle leaves nothing when it stops. One that is not empty stays:
