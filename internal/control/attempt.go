@@ -173,6 +173,9 @@ func (a *attempts) assign(s sched.Start) {
 	waited := a.out.Now - j.Since
 	j = a.jobs.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
+		if j.Request.LimitScope == job.LimitAttempt {
+			j.Warned = 0
+		}
 		j.Reason, j.Text = job.None, ""
 	})
 	a.queue.start(j)

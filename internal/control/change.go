@@ -24,6 +24,7 @@ func (t *jobs) change(old *state.Job, line string, edit func(*state.Job)) *state
 		t.out.Move(&j, old.State)
 	}
 	t.put(old, &j)
+	t.watchWarning(&j)
 	if j.Parent > 0 {
 		t.arrays.TaskChanged(old, &j)
 	}

@@ -92,9 +92,10 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out, cfg: p.cfg}
 	p.templates, p.limits, p.idle = &templates.Set{}, &limits{}, idle.Jobs{}
+	p.warnings = &warnings{}
 	p.jobs = &jobs{
 		byUUID: map[[16]byte]job.Number{}, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
-		templates: p.templates, limits: p.limits, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
+		templates: p.templates, limits: p.limits, warnings: p.warnings, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
 	}
 	p.attempts = &attempts{jobs: p.jobs, nodes: p.nodes, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg}
 	p.arrays = &arrays{Set: p.jobs.arrays, jobs: p.jobs, attempts: p.attempts}
@@ -123,7 +124,7 @@ func (c *Controller) Ledger() *accounting.Ledger { return c.ledger.Copy() }
 func (c *Controller) Check() error {
 	return errors.Join(
 		c.queue.check(c.jobs), c.ledger.Check(c.jobs.charges()), c.attempts.check(), c.jobs.check(), c.nodes.check(c.jobs),
-		c.limits.check(c.jobs), c.idle.Check(&c.jobs.table), c.templates.Check(&c.jobs.table),
+		c.limits.check(c.jobs), c.warnings.check(c.jobs), c.idle.Check(&c.jobs.table), c.templates.Check(&c.jobs.table),
 		c.depends.Check(&c.jobs.table), c.arrays.Check(&c.jobs.table),
 	)
 }

@@ -26,6 +26,7 @@ func (e Tick) apply(s *step) (none, *state.Refusal) {
 	e.nodes(s)
 	e.leave(s)
 	e.limits(s)
+	e.warnings(s)
 	s.nodes.endPenalties()
 	s.jobs.evict()
 	e.templates(s)
@@ -77,6 +78,9 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 		sooner(w.End)
 	}
 	if at, any := c.limits.Next(); any {
+		sooner(at)
+	}
+	if at, any := c.warnings.Next(); any {
 		sooner(at)
 	}
 	switch {

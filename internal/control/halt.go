@@ -74,7 +74,7 @@ func (a *attempts) succeed(j *state.Job) {
 	r.Count++
 	s := &state.Job{
 		Number: j.Next, UUID: state.UUID(r.Initial).Derive(fmt.Sprint("restart ", r.Count)), Name: j.Name, Owner: j.Owner, Request: j.Request,
-		State: job.Queued, Submitted: j.Submitted, Since: a.out.Now, Version: 1, UsedRun: j.UsedRun, Expected: j.Expected,
+		State: job.Queued, Submitted: j.Submitted, Since: a.out.Now, Version: 1, UsedRun: j.UsedRun, Warned: j.Warned, Expected: j.Expected,
 		Sealed: j.Sealed, Secrets: j.Secrets, Doc: j.Document(), Restart: &r, Template: j.Template,
 		DocBytes: j.DocBytes, SealedBytes: j.SealedBytes,
 	}

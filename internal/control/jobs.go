@@ -39,6 +39,7 @@ type jobs struct {
 	depends   *depend.Set
 	templates *templates.Set
 	limits    *limits
+	warnings  *warnings
 	idle      idle.Jobs
 	queue     *queue
 	ledger    *ledger.Ledger

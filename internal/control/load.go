@@ -104,6 +104,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	for j := range c.jobs.all() {
 		if !j.State.Final() {
 			c.jobs.watchLimit(j)
+			c.jobs.watchWarning(j)
 		}
 		switch {
 		case j.Tasks != nil:

@@ -121,6 +121,7 @@ func (w *world) randomStatus(rt *rapid.T) {
 // randomTasks makes a job one that is tried again, or an array, or both.
 func randomTasks(rt *rapid.T, g *job.Gbatch) *job.Gbatch {
 	two := 2
+	g.Notify = rapid.SampledFrom([][]job.Notify{nil, {{To: "ann@example.org", On: []string{"limit-50", "limit-90"}}}}).Draw(rt, "notify")
 	g.Retry = rapid.SampledFrom([]*job.Retry{nil, {Limit: 1}, {Limit: 3, JobLimit: &two}, {Window: 60}, {Rules: []job.RetryRule{{ExitCodes: []int{1}, Action: job.Ignore}}},
 		{Limit: 2, Rules: []job.RetryRule{{Reasons: []job.Reason{job.OOM}, Action: job.FailJob}}}}).Draw(rt, "retry")
 	g.LimitScope = rapid.SampledFrom([]string{job.LimitTotal, job.LimitAttempt, job.LimitJob}).Draw(rt, "scope")

@@ -34,6 +34,7 @@ type world struct {
 	stored map[string]state.Record
 	epoch  uint64
 	saved  map[string]state.Record // by the command backup
+	moved  []effects.Moved         // until the command told
 }
 
 func testConfig() Config {
@@ -85,6 +86,7 @@ func (w *world) store(e effects.Set) effects.Set {
 			w.stored[recordKey(r)] = r
 		}
 	}
+	w.moved = append(w.moved, e.Moved...)
 	w.check()
 	return e
 }
@@ -176,7 +178,7 @@ func TestScenarios(t *testing.T) {
 //	restart
 //	drain n1 reason=x [gpu=0] [evict [in=60]] [reboot] | says n1 [boot=b] [checked] [unhealthy=x] [failed=x] | state n1 | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
 //	forget n1 [giveup]
-//	show 1 | queue | left 1 | orders n1 | why 1
+//	show 1 | told | queue | left 1 | orders n1 | why 1
 //	limits [queued=2] [jobs=2] [tasks=9] [templates=1] [dependencies=3] [bytes=99] [daybytes=99]: of each user but root
 func (w *world) command(d *datadriven.TestData) string {
 	arg := func(name, missing string) string {
@@ -274,6 +276,8 @@ func (w *world) command(d *datadriven.TestData) string {
 		return w.prepulls(first)
 	case "prepulled":
 		return w.prepulled(first, job.Number(number("job", "0")), arg("error", ""))
+	case "told":
+		return w.told()
 	case "left":
 		return fmt.Sprintf("%d s\n", w.c.jobs.get(job.Number(atoi(w.t, first))).LimitLeft()/sched.Second)
 	case "orders":

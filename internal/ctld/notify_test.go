@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,40 @@ func TestNotify(t *testing.T) {
 		}
 	}
 	untold(1)
+}
+
+// TestNotifyLimit: who asks for it is told that a part of the time limit is used, and that
+// the job was ended by it.
+func TestNotifyLimit(t *testing.T) {
+	got := make(chan string, 100)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		got <- string(text)
+	}))
+	defer receiver.Close()
+	s := newSite(t, func(c *site.Config) {
+		c.Notify = site.Notify{Hosts: []string{strings.TrimPrefix(receiver.URL, "http://")}, PlainHTTP: true}
+	})
+	s.submit(&api.SubmitRequest{Job: fmt.Appendf(nil, `{"name":"train","request":{"resources":{"gpus":0,"cpus":1,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},
+		"scheduling":{"maxDuration":"1 hour"}},"gbatch":{"notify":[{"to":"%s/x","format":"text","on":["limit-50","limit"]}]}}`, receiver.URL)}, "")
+	n := s.node("n1")
+	n.sync(nil)
+	id := job.RankID{Job: 1, Attempt: 1}
+	n.report(id, node.PhaseRunning, nil)
+	if r, err := s.Action(t.Context(), "update", &api.ActionRequest{IDs: []string{"1"}, Change: &api.JobChange{LimitS: 1}}); err != nil || r.Results[0].Error != nil {
+		t.Fatalf("a shorter limit: %+v, %v", r, err)
+	}
+	if text := <-got; !strings.HasSuffix(text, " has used 50 % of its time limit of 1 second") {
+		t.Errorf("in the middle of its time: %s", text)
+	}
+	n.report(id, node.PhaseEnded, &node.Exit{Signal: 15, Reason: job.MaxRuntime, Message: "its time was over", StartedMS: 1, EndedMS: 2})
+	if text := <-got; !strings.Contains(text, " is FAILED MAX_RUNTIME: ") {
+		t.Errorf("at its end: %s", text)
+	}
+	events := s.job("1").Events
+	if !slices.ContainsFunc(events, func(e api.Event) bool { return e.Message == "50 % of its time limit of 1 second is used" }) {
+		t.Errorf("its timeline does not say it: %+v", events)
+	}
 }
 
 // TestNotifyNotes: who names an address that this site does not allow hears it at once.

@@ -109,6 +109,7 @@ func (d *decoder) checkWhen(gn *node, s *Spec) {
 		{g.LimitScope != "" && sc.MaxDuration == 0, "limitScope", "says what request.scheduling.maxDuration is counted over, which is not given", "give it, or remove limitScope"},
 		{g.LimitMin > 0 && sc.MaxDuration > 0 && g.LimitMin > sc.MaxDuration, "limitMin", "is longer than request.scheduling.maxDuration", "make it shorter, or remove it"},
 		{g.LimitMin > 0 && g.LimitScope == LimitJob, "limitMin", "cannot be combined with \"limitScope\": \"job\", which counts waits and all tasks", remove},
+		{g.Tasks != nil && g.LimitScope != LimitJob && len(s.Warnings()) > 0, "notify", "asks to be told how much of the time limit is used, and each task has its own: of an array people are told as of a whole", "add \"limitScope\": \"job\" if the limit is the whole array's, or let each task be sent a signal by warnBefore"},
 		{g.DependOnAny && len(g.Dependencies) < 2, "dependOnAny", "needs two or more dependencies", "remove it"},
 		{g.Replace && (g.DependOnAny || sc.Interactive || cron), "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", remove},
 		{cron && sc.Interactive, "cron", "cannot be combined with \"interactive\"", remove},

@@ -17,7 +17,10 @@ type Notify struct {
 }
 
 // NotifyEvents are what people can be told of.
-var NotifyEvents = []string{"begin", "end", "fail", "requeue"}
+var NotifyEvents = []string{"begin", "end", "fail", "requeue", "limit", "limit-50", "limit-80", "limit-90"}
+
+// Warning is the event that so much of the time limit is used, in percent.
+func Warning(percent int) string { return fmt.Sprintf("limit-%d", percent) }
 
 // NotifyFormats are those of what a web address gets.
 var NotifyFormats = []string{"json", "slack", "text"}
@@ -92,6 +95,17 @@ func (x *Notify) Shown() string {
 
 // Notifies says whether the document names anybody who is to be told of anything.
 func (s *Spec) Notifies() bool { return s.Request.Extra.Mails() || len(s.gbatch().Notify) > 0 }
+
+// Warnings are the parts of the time limit, in percent and ascending, of whose use
+// anybody is to be told.
+func (s *Spec) Warnings() (list []int) {
+	for _, percent := range []int{50, 80, 90} {
+		if slices.ContainsFunc(s.gbatch().Notify, func(x Notify) bool { return slices.Contains(x.On, Warning(percent)) }) {
+			list = append(list, percent)
+		}
+	}
+	return list
+}
 
 // Mails says whether anybody is to be told by mail.
 func (s *Spec) Mails() bool {

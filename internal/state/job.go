@@ -39,6 +39,7 @@ type Job struct {
 	First     sched.Time `json:"first,omitempty"`    // first RUNNING of any attempt, of a parent's of any task; 0 never
 	Ended     sched.Time `json:"ended,omitempty"`    // 0: it is not over
 	UsedRun   sched.Time `json:"usedRun,omitempty"`  // run time of earlier attempts, counted against the limit
+	Warned    int        `json:"warned,omitempty"`   // the most of Request.Warn that was told of
 	Expected  sched.Time `json:"expected,omitempty"` // run time that was predicted when it was submitted; 0 unknown
 
 	Tries   uint32   `json:"tries,omitempty"`   // attempts begun
@@ -114,6 +115,7 @@ type Request struct {
 	HaltUnwarned bool         `json:"haltUnwarned,omitempty"` // no signal before it is killed to make room
 	StopSignal   string       `json:"stopSignal,omitempty"`   // empty: TERM
 	Told         bool         `json:"mails,omitempty"`        // its document names who is to be told of it, at first by mail alone
+	Warn         []int        `json:"warn,omitempty"`         // percent of the limit whose use somebody is told of, ascending
 	IdleMin      int          `json:"idleMin,omitempty"`      // percent: it fails when all its GPUs are used less
 	IdleWindow   sched.Time   `json:"idleWindow,omitempty"`   // over so long; 0: never
 	StopGrace    sched.Time   `json:"stopGrace,omitempty"`    // 0: the site's

@@ -76,7 +76,7 @@ func TestOthersOptions(t *testing.T) {
 		"--image a --gres gpu:a100:2 --mem-per-gpu=8G --cpus-per-gpu 4 -- true":    {`"gpus":2,"cpus":8,"cpuMemoryGb":16,"gpuModel":["a100"]`},
 		"--image a -o out-%j.txt --error err.txt --open-mode append -- true":       {`"stdio":{"output":"out-%j.txt","error":"err.txt","append":true}`},
 		"--image a --reservation course -- true":                                   {`"reservationIds":["` + uuid + `"]`, `"nodeNames":["n1","n2"]`},
-		"--image a --mail-type=END --mail-user me@example.org -- true":             {`"emailOnEnd":["me@example.org"]`},
+		"--image a --mail-type=END --mail-user me@example.org -- true":             {`"notify":[{"to":"me@example.org","on":["end"]}]`},
 		"--image a --export A=1,B=2 -p 3 --mem 0 --exclusive -- true":              {`"environment":{"A":"1","B":"2"}`, `"clusterId":3`, `"exclusive":true,"allMemory":true`},
 		"--image a -p gpu,long --cpus-per-task 3 --partition=big --name x -- true": {`"partitions":["big"]`, `"cpus":3`, `"name":"x"`},
 		"--image a --gpus all --shm-size 8g --user 1000:1000 -w /work -p 8080:80 -v /d:/e -e A=b --memory 16g -l a=b --rm -- true": {`"gpus":-1`, `"shmSizeMb":8192`, `"user":"1000:1000"`,

@@ -78,7 +78,7 @@ func (r Rules) Request(spec *job.Spec, shape *sched.Shape, limit sched.Time) sta
 	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
 		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
 	}
-	q.Told = spec.Notifies()
+	q.Told, q.Warn = spec.Notifies(), spec.Warnings()
 	if r.MaxGrace > 0 {
 		q.StopGrace = min(q.StopGrace, r.MaxGrace)
 	}

@@ -41,6 +41,7 @@ type Moved struct {
 	From, To job.State // From is empty for a new job
 	Version  uint64    // of the job, by the change
 	Told     bool      // the job's document names who is to be told
+	Percent  int       // of its time limit that is used, where that is all that changed; else 0
 }
 
 // Add appends those of another step.
@@ -99,7 +100,14 @@ func (o *Output) Job(j *state.Job, before job.State, text string) {
 // Move notes a change of state for those who want to hear of it; of an array that
 // is the whole, not each task.
 func (o *Output) Move(j *state.Job, from job.State) {
+	o.moved(j, from, 0)
+}
+
+// Warn notes for those who want to hear of it how much of its time limit a job has used.
+func (o *Output) Warn(j *state.Job, percent int) { o.moved(j, j.State, percent) }
+
+func (o *Output) moved(j *state.Job, from job.State, percent int) {
 	if j.Parent == 0 && j.Cron == nil && !o.NoRecords {
-		o.Moved = append(o.Moved, Moved{Job: j.Number, User: j.Owner.User, From: from, To: j.State, Version: j.Version, Told: j.Request.Told})
+		o.Moved = append(o.Moved, Moved{Job: j.Number, User: j.Owner.User, From: from, To: j.State, Version: j.Version, Told: j.Request.Told, Percent: percent})
 	}
 }

@@ -13,13 +13,12 @@ import (
 
 // Moment is when something is due for a job.
 type Moment struct {
-	At      sched.Time
-	Job     job.Number
-	Percent int // of what is counted for the job; 0 where its owner counts nothing
+	At  sched.Time
+	Job job.Number
 }
 
 func order(a, b Moment) int {
-	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Percent, b.Percent))
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Job, b.Job))
 }
 
 // List is moments in order.

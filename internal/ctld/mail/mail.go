@@ -18,11 +18,18 @@ import (
 // timeout is that of one mail.
 const timeout = 20 * time.Second
 
+// Change is what became of a job, as it is stored with what is to be told of it.
+type Change struct {
+	From    job.State `json:"from,omitempty"` // empty: a new job
+	To      job.State `json:"to"`
+	Percent int       `json:"percent,omitempty"` // of its time limit that is used, where that is all that changed; else 0
+}
+
 // Letter is a mail about a job.
 type Letter struct {
-	To       []string
-	From, At job.State // the change of state; From is empty for a new job
-	Job      *state.Job
+	Receivers []string
+	Change
+	Job *state.Job
 }
 
 // Send hands a mail to the relay.
@@ -31,10 +38,10 @@ func Send(ctx context.Context, cfg *site.Mail, l Letter) error {
 	if err := msg.From(cfg.From); err != nil {
 		return err
 	}
-	if err := msg.To(l.To...); err != nil {
+	if err := msg.To(l.Receivers...); err != nil {
 		return err
 	}
-	_, what := What(l.From, l.At, l.Job)
+	_, what := l.What(l.Job)
 	msg.Subject(fmt.Sprintf("job %s (%s) %s", l.Job.ID(), l.Job.Name, what))
 	msg.SetBodyString(mail.TypeTextPlain, l.text(what))
 	host, port, err := net.SplitHostPort(cfg.SMTP)
@@ -68,10 +75,13 @@ func Recipients(x *job.Extra, event string) []string {
 	return map[string][]string{"queue": x.EmailOnQueue, "run": x.EmailOnRun, "end": x.EmailOnEnd, "halt": x.EmailOnHalt, "restart": x.EmailOnRestart}[event]
 }
 
-// What says which of the events of a webhook's "on" a change of a job's state is, if it is one
-// that people want to hear of, and the same in a word or two.
-func What(from, to job.State, j *state.Job) (event, words string) {
+// What says which of the events of a webhook's "on" a change is, or "limit", if it is one
+// that people want to hear of, and the same in a few words.
+func (c Change) What(j *state.Job) (event, words string) {
+	from, to := c.From, c.To
 	switch {
+	case c.Percent > 0:
+		return "limit", fmt.Sprintf("has used %d %% of its time limit of %s", c.Percent, job.Duration(j.LimitNow()/1000))
 	case to == job.Queued && (from.Active() || j.Restart != nil):
 		return "restart", "is queued again"
 	case to == job.Queued && from == "":
@@ -90,10 +100,10 @@ func (l Letter) text(what string) string {
 	j := l.Job
 	var b strings.Builder
 	fmt.Fprintf(&b, "Job %s (%s) of %s, project %s, %s.\n", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
-	if l.At.Final() && j.Text != "" {
+	if l.To.Final() && j.Text != "" {
 		fmt.Fprintf(&b, "%s\n", j.Text)
 	}
-	if j.Next != 0 && l.At == job.Halted {
+	if j.Next != 0 && l.To == job.Halted {
 		fmt.Fprintf(&b, "Job %d continues it.\n", j.Next)
 	}
 	fmt.Fprintf(&b, "\ngqueue show %s tells more.\n", j.ID())

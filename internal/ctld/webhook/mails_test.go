@@ -20,7 +20,7 @@ func TestMailsWhileAway(t *testing.T) {
 	outcomes := map[string]int{}
 	now := time.Unix(1_800_000_000, 0)
 	s := &Sender{conf: func() *site.Config { return &cfg }, now: func() time.Time { return now }, mailed: func(o string) { outcomes[o]++ }}
-	l := mail.Letter{To: []string{"ann@example.org"}, At: job.Finished, Job: &state.Job{Number: 1, State: job.Finished, Owner: &state.Owner{User: "ann"}}}
+	l := mail.Letter{Receivers: []string{"ann@example.org"}, Change: mail.Change{To: job.Finished}, Job: &state.Job{Number: 1, State: job.Finished, Owner: &state.Owner{User: "ann"}}}
 	for range 3 {
 		err := s.mail(t.Context(), l)
 		if err == nil || err.Error() != "the site's mail server does not take it" || !strings.Contains(detail(err).Error(), "127.0.0.1:1") {

@@ -21,11 +21,10 @@ import (
 // Notice is a change of a job's state that services are to be told of, as stored
 // under state.KindNotice. Its key has the job and the job's version.
 type Notice struct {
-	From job.State `json:"from,omitempty"` // empty: a new job
-	To   job.State `json:"to"`
-	AtMS int64     `json:"at"` // Unix milliseconds
-	User string    `json:"user,omitempty"`
-	Told bool      `json:"told,omitempty"` // the job's document names who is to be told
+	mail.Change
+	AtMS int64  `json:"at"` // Unix milliseconds
+	User string `json:"user,omitempty"`
+	Told bool   `json:"told,omitempty"` // the job's document names who is to be told
 }
 
 // body is a message, as services get it in the format json.
@@ -44,15 +43,16 @@ type data struct {
 	Project string     `json:"project"`
 	From    job.State  `json:"from,omitempty"`
 	State   job.State  `json:"state"`
-	Reason  string     `json:"reason,omitempty"` // of an end
-	Text    string     `json:"text,omitempty"`   // the same in a sentence
-	Next    job.Number `json:"next,omitempty"`   // the job that continues a halted one
+	Reason  string     `json:"reason,omitempty"`  // of an end
+	Text    string     `json:"text,omitempty"`    // the same in a sentence
+	Next    job.Number `json:"next,omitempty"`    // the job that continues a halted one
+	Percent int        `json:"percent,omitempty"` // of its time limit that is used, of the type job.limit
 }
 
 // message is the body of a message in a service's format.
 func message(format, event string, n Notice, j *state.Job) []byte {
 	b := body{Type: "job." + event, Time: time.UnixMilli(n.AtMS).UTC(), Data: data{
-		ID: j.ID(), Number: j.Number, UUID: j.Identity(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project, From: n.From, State: n.To}}
+		ID: j.ID(), Number: j.Number, UUID: j.Identity(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project, From: n.From, State: n.To, Percent: n.Percent}}
 	if n.To.Final() {
 		b.Data.Reason, b.Data.Text = string(j.Reason), j.Text
 	}
@@ -62,7 +62,7 @@ func message(format, event string, n Notice, j *state.Job) []byte {
 	if format != "slack" && format != "text" {
 		return state.Encode(b)
 	}
-	_, what := mail.What(n.From, n.To, j)
+	_, what := n.What(j)
 	text := fmt.Sprintf("Job %s (%s) of %s, project %s, %s", j.ID(), j.Name, j.Owner.User, j.Owner.Project, what)
 	if b.Data.Text != "" {
 		text += ": " + b.Data.Text

@@ -9,14 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gbatch/internal/ctld/mail"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 func TestMessage(t *testing.T) {
 	j := &state.Job{Number: 12, Name: "<!channel>", State: job.Failed, Reason: job.OOM, Text: "killed & gone", Owner: &state.Owner{User: "ann", Project: "vision"}}
-	n := Notice{From: job.Running, To: job.Failed, AtMS: 1772355600000}
+	n := Notice{Change: mail.Change{From: job.Running, To: job.Failed}, AtMS: 1772355600000}
 	got := string(message("slack", "end", n, j))
 	if diff := cmp.Diff(`{"text":"Job 12 (\u0026lt;!channel\u0026gt;) of ann, project vision, is FAILED OOM: killed \u0026amp; gone"}`, got); diff != "" {
 		t.Errorf("for a chat (-want +got):\n%s", diff)
@@ -26,6 +28,38 @@ func TestMessage(t *testing.T) {
 		`","name":"train","user":"ann","project":"vision","from":"RUNNING","state":"FAILED","reason":"OOM","text":"killed \u0026 gone"}}`
 	if diff := cmp.Diff(want, string(message("json", "end", n, j))); diff != "" {
 		t.Errorf("as JSON (-want +got):\n%s", diff)
+	}
+	j.Request = &state.Request{Limit: 3600 * sched.Second}
+	n.Change = mail.Change{From: job.Running, To: job.Running, Percent: 80}
+	want = `{"type":"job.limit","timestamp":"2026-03-01T09:00:00Z","data":{"id":"12","number":12,"uuid":"` + j.Identity() +
+		`","name":"train","user":"ann","project":"vision","from":"RUNNING","state":"RUNNING","percent":80}}`
+	if diff := cmp.Diff(want, string(message("json", "limit", n, j))); diff != "" {
+		t.Errorf("of a part of the time limit (-want +got):\n%s", diff)
+	}
+}
+
+// TestWords: each change is what people can be told of, and no other.
+func TestWords(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change mail.Change
+		reason job.Reason
+		want   []string
+	}{
+		"begins":          {mail.Change{From: job.Starting, To: job.Running}, "", []string{"begin"}},
+		"a part is used":  {mail.Change{From: job.Running, To: job.Running, Percent: 80}, "", []string{"limit-80"}},
+		"while it waits":  {mail.Change{From: job.Queued, To: job.Queued, Percent: 50}, "", []string{"limit-50"}},
+		"all is used":     {mail.Change{From: job.Running, To: job.Failed}, job.MaxRuntime, []string{"end", "fail", "limit"}},
+		"fails":           {mail.Change{From: job.Running, To: job.Failed}, job.ExitCode, []string{"end", "fail"}},
+		"ends":            {mail.Change{From: job.Running, To: job.Finished}, "", []string{"end"}},
+		"another goes on": {mail.Change{From: job.Halting, To: job.Halted}, "", nil},
+		"is queued again": {mail.Change{From: job.Running, To: job.Queued}, "", []string{"requeue"}},
+		"is submitted":    {mail.Change{To: job.Queued}, "", nil},
+	} {
+		j := &state.Job{State: tc.change.To, Reason: tc.reason, Next: 13, Request: &state.Request{Limit: sched.Second}}
+		event, _ := tc.change.What(j)
+		if diff := cmp.Diff(tc.want, words(Notice{Change: tc.change}, event, j)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

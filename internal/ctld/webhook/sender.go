@@ -143,7 +143,7 @@ func (s *Sender) Records(moved []effects.Moved) (out []state.Record) {
 		has[m.User]++
 		room--
 		out = append(out, state.Record{Kind: state.KindNotice, Job: m.Job, Seq: m.Version,
-			Value: state.Encode(Notice{From: m.From, To: m.To, AtMS: s.now().UnixMilli(), User: m.User, Told: m.Told})})
+			Value: state.Encode(Notice{Change: mail.Change{From: m.From, To: m.To, Percent: m.Percent}, AtMS: s.now().UnixMilli(), User: m.User, Told: m.Told})})
 	}
 	return out
 }
@@ -286,7 +286,7 @@ func (s *Sender) send(ctx context.Context, k key, n Notice, took map[string]bool
 		s.givenUp.Happened("job", k.job, "error", err) // no longer known
 		return nil, until
 	}
-	event, _ := mail.What(n.From, n.To, j)
+	event, _ := n.What(j)
 	if event == "" {
 		return nil, until
 	}

@@ -81,7 +81,7 @@ func (s *Sender) addMail(list []target, to string, n Notice, j *state.Job) []tar
 		return list // which the user was told when they submitted it
 	}
 	return append(list, target{ownID(j.Owner.User, to), to, func(ctx context.Context, _ string) error {
-		return s.mail(ctx, mail.Letter{To: []string{to}, From: n.From, At: n.To, Job: j})
+		return s.mail(ctx, mail.Letter{Receivers: []string{to}, Change: n.Change, Job: j})
 	}})
 }
 
@@ -92,6 +92,10 @@ func words(n Notice, event string, j *state.Job) []string {
 		return []string{"begin"}
 	case event == "restart":
 		return []string{"requeue"}
+	case event == "limit":
+		return []string{job.Warning(n.Percent)}
+	case n.To == job.Failed && j.Reason == job.MaxRuntime:
+		return []string{"end", "fail", "limit"}
 	case n.To == job.Failed:
 		return []string{"end", "fail"}
 	case n.To.Final() && (n.To != job.Halted || j.Next == 0): // else another job continues it

@@ -75,7 +75,7 @@ func TestNotify(t *testing.T) {
 		"added":          {[]string{"bob@example.org", "slack,fail,requeue:https://b.example/y?a=1:2"}, `[{"to":"ann@example.org"},{"to":"https://a.example/x","on":["begin"]},{"to":"bob@example.org"},{"to":"https://b.example/y?a=1:2","format":"slack","on":["fail","requeue"]}]`},
 		"changed":        {[]string{"text:https://a.example/x", "begin:ann@example.org"}, `[{"to":"https://a.example/x","format":"text"},{"to":"ann@example.org","on":["begin"]}]`},
 		"twice":          {[]string{"bob@example.org", "fail:bob@example.org"}, "another entry has"},
-		"no such event":  {[]string{"fial:bob@example.org"}, `--notify: is "fial": before the colon stand events (begin, end, fail, requeue)`},
+		"no such event":  {[]string{"fial:bob@example.org"}, `--notify: is "fial": before the colon stand events (begin, end, fail, requeue, limit, limit-50, limit-80, limit-90)`},
 		"two formats":    {[]string{"text,json:https://a.example/x"}, `--notify: is "json"`},
 		"format of mail": {[]string{"slack:bob@example.org"}, "is for web addresses"},
 		"no address":     {[]string{"bob"}, "neither NAME@HOST nor https://HOST/PATH"},

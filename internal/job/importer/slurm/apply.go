@@ -289,27 +289,38 @@ func (s *script) mails() {
 		s.note(0, "--mail-type", "is not used: nobody is told without --mail-user")
 		return
 	}
-	if a, err := mail.ParseAddress(s.mailUser); err != nil || a.Address != s.mailUser {
+	if a, err := mail.ParseAddress(s.mailUser); err != nil || a.Address != s.mailUser || len(s.mailUser) > 254 {
 		s.note(0, "--mail-user", fmt.Sprintf("is not used: %s is no mail address, so nobody is told", document.Quote(s.mailUser)))
 		return
 	}
-	to := []string{s.mailUser}
-	e := &job.Extra{}
+	x := job.Notify{To: s.mailUser}
 	for _, t := range s.mailTypes {
-		switch t {
-		case "BEGIN":
-			e.EmailOnRun = to
-		case "END", "FAIL", "INVALID_DEPEND", "TIME_LIMIT":
-			e.EmailOnEnd = to
-		case "REQUEUE":
-			e.EmailOnRestart = to
-		case "ALL":
-			e.EmailOnRun, e.EmailOnEnd, e.EmailOnRestart = to, to, to
-		default:
-			s.note(0, "--mail-type", fmt.Sprintf("%s is not used: mails are sent for BEGIN, END, FAIL and REQUEUE", document.Quote(t)))
+		if t == "INVALID_DEPEND" && !slices.Contains(s.mailTypes, "END") && !slices.Contains(s.mailTypes, "ALL") {
+			s.note(0, "--mail-type", "INVALID_DEPEND is not used: a job whose dependency cannot come true ends as CANCELLED, which END tells of")
+		}
+		events, ok := mailEvents[t]
+		if !ok {
+			s.note(0, "--mail-type", fmt.Sprintf("%s is not used: mails are sent for BEGIN, END, FAIL, REQUEUE and TIME_LIMIT, with _50, _80 and _90", document.Quote(t)))
+		}
+		if g := s.spec.Gbatch; strings.HasPrefix(t, "TIME_LIMIT_") && g.Tasks != nil && g.LimitScope != job.LimitJob {
+			s.note(0, "--mail-type", t+" is not used: each task of an array has a time limit of its own, and mails are about the whole")
+			continue
+		}
+		for _, e := range events {
+			if !slices.Contains(x.On, e) {
+				x.On = append(x.On, e)
+			}
 		}
 	}
-	if e.EmailOnRun != nil || e.EmailOnEnd != nil || e.EmailOnRestart != nil {
-		s.spec.Request.Extra = e
+	if g := s.spec.Gbatch; len(x.On) > 0 {
+		others := slices.DeleteFunc(slices.Clone(g.Notify), func(of job.Notify) bool { return of.To == x.To })
+		g.Notify = append(others, x)
 	}
+}
+
+// mailEvents is what of job.NotifyEvents each of sbatch's mail types asks for. ALL has
+// those that it has there, which the time limit is not among.
+var mailEvents = map[string][]string{
+	"ALL": {"begin", "end", "fail", "requeue"}, "BEGIN": {"begin"}, "END": {"end"}, "FAIL": {"fail"}, "INVALID_DEPEND": {}, "REQUEUE": {"requeue"},
+	"TIME_LIMIT": {"limit"}, "TIME_LIMIT_50": {job.Warning(50)}, "TIME_LIMIT_80": {job.Warning(80)}, "TIME_LIMIT_90": {job.Warning(90)},
 }
