@@ -25,19 +25,24 @@ export GOFLAGS := -trimpath -buildvcs=false
 # The driver's header has a thousand deprecated functions, which nobody calls.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
-# Containers are tested for real, so the tests need root. What takes longest is
-# started first: it mostly waits, for containers and for deadlines.
-TEST := go test -race -tags seccomp -timeout 30m
+# Containers are tested for real, so the tests need root. One that fails is run once
+# more when the others are through, as on a busy machine a deadline may pass: it is told
+# as failed, and fails the run if it fails again, if more than a few did, or after a data
+# race or a panic.
+TEST := go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
+RACE := -race -tags seccomp -timeout 30m
+
+# What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store
 
 # The simulator has no goroutines, and its random histories take five times as
 # long under the race detector, as do the store's faults: of these the detector
 # sees some, and all are had without it. What importers allocate is counted there.
-UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) -p 3 $(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos)$$') && \
+UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos)$$' | tr '\n' ' ')" -- $(RACE) -p 3 && \
 	go test -tags seccomp -timeout 20m ./internal/sim ./internal/chaos ./internal/store ./internal/job/importer
 
 # The end-to-end tests come after the others: they start whole clusters.
-E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) -parallel 8 ./internal/e2e
+E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
 
 .NOTPARALLEL:
 .PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet test-gpu gpu-bundle clean
