@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync/atomic"
 
@@ -138,6 +139,9 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 		}
 		seen[o.Name] = true
 	}
+	if err := removeOthers(root, list); err != nil {
+		return local(err)
+	}
 	missing, err := x.missing(ctx, list)
 	if err != nil {
 		return err
@@ -146,6 +150,32 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 		return err
 	}
 	return local(os.RemoveAll(filepath.Join(x.Dir, partsDir)))
+}
+
+// removeOthers removes what an earlier try brought and the source has no more.
+func removeOthers(root *os.Root, list []Object) error {
+	files, dirs := map[string]bool{}, map[string]bool{".": true}
+	for _, o := range list {
+		files[o.Name] = true
+		for d := path.Dir(o.Name); !dirs[d]; d = path.Dir(d) {
+			dirs[d] = true
+		}
+	}
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && dirs[name] || !e.IsDir() && files[name]:
+			return nil
+		}
+		if err := root.RemoveAll(name); err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
 }
 
 // missing says what is not here yet, or not as it came, and asks for room for it.

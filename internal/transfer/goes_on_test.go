@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -87,6 +88,8 @@ func TestGoesOnWithDamage(t *testing.T) {
 		"a file that was whole":  {func(t *testing.T, dir string) { flip(t, filepath.Join(dir, ContentDir, "a"), 2) }, 3},
 		"a piece":                {func(t *testing.T, dir string) { flip(t, partialFile(t, dir), 5<<20) }, 3},
 		"pieces that are zeroes": {func(t *testing.T, dir string) { cut(t, partialFile(t, dir), 0) }, 4},
+		"the list":               {func(t *testing.T, dir string) { flip(t, filepath.Join(dir, manifestFile), 3) }, 3},
+		"the list, cut":          {func(t *testing.T, dir string) { cut(t, filepath.Join(dir, manifestFile), 20) }, 3},
 		"a sum":                  {func(t *testing.T, dir string) { flip(t, filepath.Join(dir, sumsFile), sumSize+18) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +133,46 @@ func TestGoesOnWithDamage(t *testing.T) {
 				t.Errorf("pieces are left: %v", err)
 			}
 		})
+	}
+}
+
+// TestGoesOnWithOthers: what the source had before a break, and has no more, is not there.
+func TestGoesOnWithOthers(t *testing.T) {
+	s, c := newServer(t), testClient()
+	c.Parallel = 1
+	if err := put(t, c, s, files(t, map[string]int{"a/old": 3, "b": 3, "c": 3, "z": 3}), "s3://lab/d/"); err != nil {
+		t.Fatal(err)
+	}
+	dead, kill := context.WithCancel(t.Context())
+	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "GET" && strings.HasSuffix(r.URL.Path, "/z") {
+			kill()
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	to := t.TempDir()
+	src, err := c.S3Source(s.at, "s3://lab/d/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("killed: %v", err)
+	}
+	s.Hook(nil)
+	now := files(t, map[string]int{"a/new": 3, "b/is a directory": 3, "z": 3})
+	other, err := c.S3Source(s.at, "s3://lab/e/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := put(t, c, s, now, "s3://lab/e/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(t.Context(), Fetch{Source: other, Dir: to}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sums(t, now), sums(t, filepath.Join(to, ContentDir))); diff != "" {
+		t.Errorf("(-at the source +here):\n%s", diff)
 	}
 }
 
