@@ -18,6 +18,7 @@ var below = map[string][]string{
 	"oci/image/socket":    {},
 	"oci/image/unpack":    {},
 	"oci/image/imagetest": {"oci/ref"},
+	"oci/benchtest":       {},
 	"oci/netns":           {},
 	"oci/logs":            {},
 	"oci/lease":           {"cgroups", "oci/atomicfile", "oci/boot"},

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/benchtest"
 	"gbatch/oci/userns"
 )
 
@@ -70,49 +69,15 @@ type cost struct{ wall, cpu time.Duration }
 
 func (c *cost) add(o cost) { c.wall, c.cpu = c.wall+o.wall, c.cpu+o.cpu }
 
-// processorTime is what this process and its children have used.
-func processorTime(b *testing.B) time.Duration {
-	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
-	sum := time.Duration(use.Utime.Nano() + use.Stime.Nano())
-	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &use); err != nil { // those that it waited for
-		b.Fatal(err)
-	}
-	sum += time.Duration(use.Utime.Nano() + use.Stime.Nano())
-	tasks, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, name := range tasks {
-		pids, _ := os.ReadFile(name)
-		for pid := range strings.FieldsSeq(string(pids)) {
-			sum += childTime(pid)
-		}
-	}
-	return sum
-}
-
-// childTime is what a child that lives and those that it waited for have used.
-func childTime(pid string) time.Duration {
-	line, _ := os.ReadFile("/proc/" + pid + "/stat")
-	_, rest, _ := strings.Cut(string(line), ") ")
-	fields := strings.Fields(rest)
-	var ticks int
-	for i := 11; i <= 14 && i < len(fields); i++ { // utime, stime, cutime, cstime
-		n, _ := strconv.Atoi(fields[i])
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / 100
-}
-
 func round(b *testing.B, parallel int, once func(id string)) cost {
-	begin, used := time.Now(), processorTime(b)
+	begin, used := time.Now(), benchtest.ProcessorTime(b)
 	var wg sync.WaitGroup
 	for range parallel {
 		id := fmt.Sprintf("b%d.%d", os.Getpid(), lastID.Add(1))
 		wg.Go(func() { once(id) })
 	}
 	wg.Wait()
-	return cost{time.Since(begin), processorTime(b) - used}
+	return cost{time.Since(begin), benchtest.ProcessorTime(b) - used}
 }
 
 func benchSpec(b *testing.B, mode oci.SeccompMode, id string, ids userns.Map) *specs.Spec {

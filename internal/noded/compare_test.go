@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +25,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/oci"
+	"gbatch/oci/benchtest"
 	"gbatch/oci/image"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
@@ -98,41 +98,6 @@ func BenchmarkNode(b *testing.B) {
 	s.holdsNothing()
 }
 
-// processorTime is what this process and its children have used. It varies less
-// with the machine's other load than the time on the wall.
-func processorTime(b *testing.B) time.Duration {
-	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
-	sum := time.Duration(use.Utime.Nano() + use.Stime.Nano())
-	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &use); err != nil { // those that it waited for
-		b.Fatal(err)
-	}
-	sum += time.Duration(use.Utime.Nano() + use.Stime.Nano())
-	tasks, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, name := range tasks {
-		pids, _ := os.ReadFile(name)
-		for pid := range strings.FieldsSeq(string(pids)) {
-			sum += childTime(pid)
-		}
-	}
-	return sum
-}
-
-// childTime is what a child that lives and those that it waited for have used.
-func childTime(pid string) time.Duration {
-	line, _ := os.ReadFile("/proc/" + pid + "/stat")
-	_, rest, _ := strings.Cut(string(line), ") ")
-	fields := strings.Fields(rest)
-	var ticks int
-	for i := 11; i <= 14 && i < len(fields); i++ { // utime, stime, cutime, cstime
-		n, _ := strconv.Atoi(fields[i])
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / 100
-}
-
 func median[T int64 | float64 | time.Duration](list []T) T {
 	list = slices.Sorted(slices.Values(list))
 	return list[len(list)/2]
@@ -166,12 +131,12 @@ func (r *rivals) costs(b *testing.B, engines []engine) (lat, cpu map[string][]ti
 	for turn := range turns {
 		for i := range engines {
 			e := engines[(i+turn)%len(engines)]
-			before := processorTime(b)
+			before := benchtest.ProcessorTime(b)
 			_, latencies := r.round(b, e, 1, jobs)
 			// What it removes afterwards is its own.
 			until(b, "the node to be done", func() bool { return len(r.s.a.all()) == 0 })
 			lat[e.name] = append(lat[e.name], latencies...)
-			cpu[e.name] = append(cpu[e.name], (processorTime(b)-before)/jobs)
+			cpu[e.name] = append(cpu[e.name], (benchtest.ProcessorTime(b)-before)/jobs)
 		}
 	}
 	return lat, cpu
