@@ -48,7 +48,7 @@ func (t *jobs) warning(j *state.Job) (at sched.Time, percent int) {
 		return 0, 0
 	}
 	for _, p := range j.Request.Warn {
-		if p > j.Warned {
+		if p > int(j.Warned) {
 			return max(end-limit*sched.Time(100-p)/100, 1), p
 		}
 	}
@@ -66,7 +66,7 @@ func (Tick) warnings(s *step) {
 		reached := *j
 		at, percent := s.jobs.warning(&reached)
 		for ; at > 0 && at <= s.now; at, percent = s.jobs.warning(&reached) {
-			reached.Warned = percent
+			reached.Warned = int8(percent)
 		}
 		if reached.Warned == j.Warned {
 			s.jobs.watchWarning(j)
@@ -74,6 +74,6 @@ func (Tick) warnings(s *step) {
 		}
 		line := fmt.Sprintf("%d %% of its time limit of %s is used", reached.Warned, job.Duration(j.LimitNow()/sched.Second))
 		j = s.jobs.change(j, line, func(j *state.Job) { j.Warned = reached.Warned })
-		s.out.Warn(j, j.Warned)
+		s.out.Warn(j, int(j.Warned))
 	}
 }

@@ -39,7 +39,6 @@ type Job struct {
 	First     sched.Time `json:"first,omitempty"`    // first RUNNING of any attempt, of a parent's of any task; 0 never
 	Ended     sched.Time `json:"ended,omitempty"`    // 0: it is not over
 	UsedRun   sched.Time `json:"usedRun,omitempty"`  // run time of earlier attempts, counted against the limit
-	Warned    int        `json:"warned,omitempty"`   // the most of Request.Warn that was told of
 	Expected  sched.Time `json:"expected,omitempty"` // run time that was predicted when it was submitted; 0 unknown
 
 	Tries   uint32   `json:"tries,omitempty"`   // attempts begun
@@ -47,6 +46,7 @@ type Job struct {
 	Attempt *Attempt `json:"attempt,omitempty"` // the last one; with its allocation while the job is active
 	Ending  *Ending  `json:"ending,omitempty"`  // why the running attempt is being ended, nil if it is not
 	Sealed  bool     `json:"sealed,omitempty"`  // registry credentials or secrets are stored for it
+	Warned  int8     `json:"warned,omitempty"`  // the most of Request.Warn that was told of, in percent
 	Secrets uint32   `json:"secrets,omitempty"` // version of its secrets' values, from 1; 0: it has none
 	Waits   *Waits   `json:"waits,omitempty"`   // other jobs, nil if it names none
 	Restart *Restart `json:"restart,omitempty"` // what it continues, nil if nothing
