@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type * as api from './api'
 import { Dialog, Trouble } from './dialog'
 import { change } from './http'
@@ -22,12 +22,18 @@ const actions: Action[] = [
 ]
 
 // Actions are the buttons for the jobs that are chosen; each asks first, and says
-// afterwards what was done to each job.
+// afterwards what was done to each job. A button that fits no more leaves the focus in
+// their group, where Tab goes on.
 export function Actions(props: { jobs: api.Job[]; done?: () => void }) {
   const [asked, ask] = useState<Action>()
   const [said, say] = useState('')
+  const group = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const e = document.activeElement
+    if (e instanceof HTMLButtonElement && e.disabled && group.current!.contains(e)) group.current!.focus()
+  })
   return (
-    <div class="actions" role="group" aria-label="What to do with the chosen jobs">
+    <div class="actions" ref={group} tabIndex={-1} role="group" aria-label="What to do with the chosen jobs">
       {actions.map((a) => {
         const n = props.jobs.filter(a.fits).length
         return (

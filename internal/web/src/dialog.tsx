@@ -1,11 +1,19 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Failure } from './http'
 
-// Dialog asks before something is done. Escape and the first button leave it.
+// Dialog asks before something is done. Escape and the first button leave it, Enter in
+// a field says yes. What had the focus before has it again.
 export function Dialog(props: { title: string; children: ComponentChildren; yes: string; busy?: boolean; danger?: boolean; onYes: () => void; onNo: () => void }) {
   const box = useRef<HTMLDialogElement>(null)
-  useEffect(() => box.current?.showModal(), [])
+  useLayoutEffect(() => {
+    const it = box.current!
+    it.showModal()
+    return () => {
+      it.close()
+      if (document.activeElement === document.body) document.querySelector('main')?.focus()
+    }
+  }, [])
   return (
     <dialog
       ref={box}
@@ -15,16 +23,24 @@ export function Dialog(props: { title: string; children: ComponentChildren; yes:
         props.onNo()
       }}
     >
-      <h2 id="dialog-title">{props.title}</h2>
-      {props.children}
-      <div class="buttons">
-        <button type="button" onClick={props.onNo}>
-          Leave it
-        </button>
-        <button type="button" class={props.danger ? 'danger' : 'main'} disabled={props.busy} onClick={props.onYes}>
-          {props.yes}
-        </button>
-      </div>
+      <form
+        noValidate // what is wrong the controller says, all of it
+        onSubmit={(e: Event) => {
+          e.preventDefault()
+          props.onYes()
+        }}
+      >
+        <h2 id="dialog-title">{props.title}</h2>
+        {props.children}
+        <div class="buttons">
+          <button type="button" onClick={props.onNo}>
+            Leave it
+          </button>
+          <button type="submit" class={props.danger ? 'danger' : 'main'} disabled={props.busy}>
+            {props.yes}
+          </button>
+        </div>
+      </form>
     </dialog>
   )
 }

@@ -118,34 +118,33 @@ export function Submit() {
         {document ? <Form fields={fieldsOf(document)} edit={edit} help={(path) => described.get(path)?.meaning ?? ''} /> : <NotJSON text={text} convert={() => file.convert(text)} />}
         <div class="text">
           <At path={pathAt(text, caret)} fields={described} />
-          <label>
-            <span>Job document, or a job file of another system</span>
-            <input type="file" aria-label="Open a job file" onChange={(e) => void file.open(e.currentTarget.files?.[0])} />
-            <textarea
-              onDragOver={(e: DragEvent) => e.preventDefault()}
-              onDrop={(e: DragEvent) => {
-                const dropped = e.dataTransfer?.files[0]
-                if (!dropped) return
-                e.preventDefault()
-                void file.open(dropped)
-              }}
-              onPaste={(e: ClipboardEvent) => {
-                const area = e.currentTarget as HTMLTextAreaElement
-                const pasted = e.clipboardData?.getData('text/plain') ?? ''
-                if (!pasted || area.selectionEnd - area.selectionStart < area.value.length) return // into what is there
-                e.preventDefault()
-                void file.convert(pasted)
-              }}
-              spellcheck={false}
-              value={text}
-              onInput={(e) => {
-                setText(e.currentTarget.value)
-                setChecked(undefined)
-              }}
-              onKeyUp={look}
-              onClick={look}
-            />
-          </label>
+          <label for="document">Job document, or a job file of another system</label>
+          <input type="file" aria-label="Open a job file" onChange={(e) => void file.open(e.currentTarget.files?.[0])} />
+          <textarea
+            id="document"
+            onDragOver={(e: DragEvent) => e.preventDefault()}
+            onDrop={(e: DragEvent) => {
+              const dropped = e.dataTransfer?.files[0]
+              if (!dropped) return
+              e.preventDefault()
+              void file.open(dropped)
+            }}
+            onPaste={(e: ClipboardEvent) => {
+              const area = e.currentTarget as HTMLTextAreaElement
+              const pasted = e.clipboardData?.getData('text/plain') ?? ''
+              if (!pasted || area.selectionEnd - area.selectionStart < area.value.length) return // into what is there
+              e.preventDefault()
+              void file.convert(pasted)
+            }}
+            spellcheck={false}
+            value={text}
+            onInput={(e) => {
+              setText(e.currentTarget.value)
+              setChecked(undefined)
+            }}
+            onKeyUp={look}
+            onClick={look}
+          />
           <All fields={described} />
         </div>
       </div>
