@@ -4,9 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/job"
 	"gbatch/oci/image/imagetest"
 )
 
@@ -77,4 +81,17 @@ func (s *site) tool(dir string, words ...string) result {
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader("")
 	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "PATH="+s.dir+":/usr/bin:/bin", "HOME="+dir, "USER=root")
 	return execute(cmd)
+}
+
+// TestMachinesPrograms: a batch script runs in an image that has nothing, with the machine's
+// programs mounted read-only where srun would be put, and finds srun all the same.
+func TestMachinesPrograms(t *testing.T) {
+	s, dir := workshop(t, siteOptions{})
+	r := s.tool(dir, "sbatch", "--parsable", "--wait", "-t", "5", "--mem=128M", "-n", "2", "--wrap", "srun sh -c 'echo task $SLURM_PROCID'; command -v srun")
+	text, err := os.ReadFile(filepath.Join(dir, "slurm-1.out"))
+	lines := strings.Fields(strings.ReplaceAll(string(text), "task ", ""))
+	slices.Sort(lines)
+	if diff := cmp.Diff([]string{job.LaunchDir + "/srun", "0", "1"}, lines); diff != "" || err != nil || r.code != 0 {
+		t.Errorf("%v (-want +got):\n%s%v", err, diff, r)
+	}
 }

@@ -56,7 +56,7 @@ func TestSnakemake(t *testing.T) {
 	}
 	for _, id := range []string{"1", "2", "3"} {
 		if diff := cmp.Diff(finished, endOf(s.job(id))); diff != "" {
-			t.Errorf("job %s (-want +got):\n%s", id, diff)
+			t.Errorf("job %s (-want +got):\n%s%s", id, diff, s.run("gqueue", "show", id).out)
 		}
 	}
 	if r := run("bad"); r.code != 1 {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,17 +71,36 @@ func (r *recipe) launchInfo(env []string) launch.Info {
 }
 
 // launchMounts are srun and what belongs to it: in a directory of its own, and in
-// /usr/bin where the image has nothing by the name, as scripts set PATH anew.
-func (r *recipe) launchMounts() (list []oci.Mount) {
+// /usr/bin where the image has nothing by the name, as scripts set PATH anew. What the
+// job has mounted there gets no new files.
+func (r *recipe) launchMounts(others []oci.Mount) (list []oci.Mount) {
 	if !r.order.Spec.Launches() {
 		return nil
 	}
 	list = append(list, oci.Mount{Source: r.node.Programs, Target: job.LaunchDir, ReadOnly: true},
 		oci.Mount{Source: r.order.launchDir(), Target: launch.Dir, ReadOnly: true})
 	for _, name := range inside.Missing(r.image.Layers) {
-		list = append(list, oci.Mount{Source: filepath.Join(r.node.Programs, launch.RankProgram), Target: "/usr/bin/" + name, ReadOnly: true})
+		target := "/usr/bin/" + name
+		if !slices.ContainsFunc(others, func(m oci.Mount) bool { return hides(m, target) }) {
+			list = append(list, oci.Mount{Source: filepath.Join(r.node.Programs, launch.RankProgram), Target: target, ReadOnly: true})
+		}
 	}
 	return list
+}
+
+// hides says whether a file of the container lies in a mount, which does not have it.
+func hides(m oci.Mount, file string) bool {
+	rel, err := filepath.Rel(m.Target, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	root, err := os.OpenRoot(m.Source) // what users put there leads nowhere else
+	if err != nil {
+		return true
+	}
+	defer root.Close()
+	st, err := root.Lstat(rel)
+	return err != nil || !st.Mode().IsRegular()
 }
 
 // serveLaunches serves the socket of a batch script's first rank until stop is

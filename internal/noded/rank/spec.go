@@ -200,7 +200,8 @@ func rlimits(gpus bool) []specs.POSIXRlimit {
 }
 
 func (r *recipe) allMounts() []oci.Mount {
-	return slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts, r.launchMounts())
+	list := slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts)
+	return append(list, r.launchMounts(list)...)
 }
 
 // secretEnv is the secrets as variables.
