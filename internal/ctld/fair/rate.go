@@ -24,6 +24,9 @@ func (r *Rates) Take(now time.Time, user string, perSecond, cost int64) (wait ti
 // most. Wait is how long to wait before there is so much of it; 0: it was taken.
 func (r *Rates) Spend(now time.Time, user string, cost, most time.Duration) (wait time.Duration) {
 	at := now.UnixNano()
+	if r.due[user] > at+int64(most) { // the clock was set back: nobody spends more than most
+		r.due[user] = at + int64(most)
+	}
 	next := max(r.due[user], at) + int64(cost)
 	if late := next - at - int64(most); late > 0 {
 		return time.Duration(late)

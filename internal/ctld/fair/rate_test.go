@@ -43,3 +43,20 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d users are remembered", len(r.due))
 	}
 }
+
+// TestClockSetBack: who has spent all waits for it to come back, and not until the time
+// that it was before the clock was set.
+func TestClockSetBack(t *testing.T) {
+	var r Rates
+	now := time.Unix(1_000_000, 0)
+	if wait := r.Spend(now, "ann", time.Minute, time.Minute); wait != 0 {
+		t.Fatalf("the first waits for %v", wait)
+	}
+	now = now.Add(-3 * time.Hour)
+	if wait := r.Spend(now, "ann", time.Second, time.Minute); wait != time.Second {
+		t.Errorf("after the clock was set back: a wait of %v, want a second", wait)
+	}
+	if wait := r.Spend(now.Add(time.Second), "ann", time.Second, time.Minute); wait != 0 {
+		t.Errorf("a second later: a wait of %v", wait)
+	}
+}
