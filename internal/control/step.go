@@ -21,7 +21,7 @@ type parts struct {
 	jobs      *jobs           // the table; nothing else writes to it
 	templates *templates.Set  // jobs that make jobs, and when
 	limits    *limits         // run times that are kept here
-	warnings  *warnings       // of run times, that somebody waits for
+	warnings  *warnings       // of how much of them is used
 	idle      idle.Jobs       // jobs that want to end when their GPUs do nothing
 	queue     *queue          // the scheduler and its last plan
 	ledger    *ledger.Ledger  // the accounts

@@ -59,6 +59,7 @@ func TestWebKeyboard(t *testing.T) {
 	b.keys("new disk" + kb.Enter)
 	b.shows("new disk")
 	b.reach("Resume", kb.Enter)
+	b.until("it is asked", "document.querySelector('dialog')")
 	b.reach("Resume", kb.Enter)
 	b.until("the node is up", "document.querySelector('.node .state')?.textContent === 'up'")
 	b.reach("plan", kb.Enter)

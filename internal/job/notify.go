@@ -16,8 +16,12 @@ type Notify struct {
 	On     []string `json:"on,omitempty"`     // of NotifyEvents; empty: end
 }
 
+// warnings are the parts of a time limit, in percent and ascending, of whose use people
+// can be told.
+var warnings = []int{50, 80, 90}
+
 // NotifyEvents are what people can be told of.
-var NotifyEvents = []string{"begin", "end", "fail", "requeue", "limit", "limit-50", "limit-80", "limit-90"}
+var NotifyEvents = []string{"begin", "end", "fail", "requeue", "limit", Warning(warnings[0]), Warning(warnings[1]), Warning(warnings[2])}
 
 // Warning is the event that so much of the time limit is used, in percent.
 func Warning(percent int) string { return fmt.Sprintf("limit-%d", percent) }
@@ -97,9 +101,9 @@ func (x *Notify) Shown() string {
 func (s *Spec) Notifies() bool { return s.Request.Extra.Mails() || len(s.gbatch().Notify) > 0 }
 
 // Warnings are the parts of the time limit, in percent and ascending, of whose use
-// anybody is to be told.
+// somebody is to be told.
 func (s *Spec) Warnings() (list []int) {
-	for _, percent := range []int{50, 80, 90} {
+	for _, percent := range warnings {
 		if slices.ContainsFunc(s.gbatch().Notify, func(x Notify) bool { return slices.Contains(x.On, Warning(percent)) }) {
 			list = append(list, percent)
 		}

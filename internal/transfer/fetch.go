@@ -139,7 +139,7 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 		}
 		seen[o.Name] = true
 	}
-	if err := removeOthers(root, list); err != nil {
+	if err := removeOthers(root, seen); err != nil {
 		return local(err)
 	}
 	missing, err := x.missing(ctx, list)
@@ -152,12 +152,11 @@ func (x *fetching) run(ctx context.Context, list []Object) error {
 	return local(os.RemoveAll(filepath.Join(x.Dir, partsDir)))
 }
 
-// removeOthers removes what an earlier try brought and the source has no more.
-func removeOthers(root *os.Root, list []Object) error {
-	files, dirs := map[string]bool{}, map[string]bool{".": true}
-	for _, o := range list {
-		files[o.Name] = true
-		for d := path.Dir(o.Name); !dirs[d]; d = path.Dir(d) {
+// removeOthers removes what an earlier try brought and is none of these files.
+func removeOthers(root *os.Root, files map[string]bool) error {
+	dirs := map[string]bool{".": true}
+	for name := range files {
+		for d := path.Dir(name); !dirs[d]; d = path.Dir(d) {
 			dirs[d] = true
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -49,24 +48,7 @@ func TestGoesOn(t *testing.T) {
 		t.Errorf("the second try made %d requests, want 5: %v", n, s.Requests("PUT"))
 	}
 
-	dead, kill = context.WithCancel(t.Context())
-	var gets atomic.Int32
-	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == "GET" && gets.Add(1) == 4 {
-			kill()
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	})
-	to := t.TempDir()
-	src, err := c.S3Source(s.at, "s3://lab/large")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("killed: %v", err)
-	}
-	s.Hook(nil)
+	src, to := s.breaksOff(t, c, "s3://lab/large", func() bool { return s.count("GET") == 4 })
 	if _, err := c.Fetch(t.Context(), Fetch{Source: src, Dir: to}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,35 +81,17 @@ func TestGoesOnWithDamage(t *testing.T) {
 			if err := put(t, c, s, dir, "s3://lab/d/"); err != nil {
 				t.Fatal(err)
 			}
-			dead, kill := context.WithCancel(t.Context())
-			gets := 0
-			s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
-				if r.Method == "GET" && !r.URL.Query().Has("list-type") {
-					if gets++; gets == 4 {
-						kill()
-						panic(http.ErrAbortHandler)
-					}
-				}
-				return false
-			})
-			to := t.TempDir()
-			src, err := c.S3Source(s.at, "s3://lab/d/")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
-				t.Fatalf("killed: %v", err)
-			}
+			fetched := func() int { return len(s.Requests("GET /lab/d/")) } // less the list
+			src, to := s.breaksOff(t, c, "s3://lab/d/", func() bool { return fetched() == 4 })
 			tc.damage(t, to)
-			gets = 10
 			if _, err := c.Fetch(t.Context(), Fetch{Source: src, Dir: to}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(sums(t, dir), sums(t, filepath.Join(to, ContentDir))); diff != "" {
 				t.Errorf("(-sent +fetched):\n%s", diff)
 			}
-			if gets -= 10; gets != tc.gets {
-				t.Errorf("%d requests, want %d", gets, tc.gets)
+			if n := fetched(); n != tc.gets {
+				t.Errorf("%d requests, want %d", n, tc.gets)
 			}
 			if _, err := os.Stat(filepath.Join(to, partsDir)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("pieces are left: %v", err)
@@ -143,23 +107,7 @@ func TestGoesOnWithOthers(t *testing.T) {
 	if err := put(t, c, s, files(t, map[string]int{"a/old": 3, "b": 3, "c": 3, "z": 3}), "s3://lab/d/"); err != nil {
 		t.Fatal(err)
 	}
-	dead, kill := context.WithCancel(t.Context())
-	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == "GET" && strings.HasSuffix(r.URL.Path, "/z") {
-			kill()
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	})
-	to := t.TempDir()
-	src, err := c.S3Source(s.at, "s3://lab/d/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Fetch(dead, Fetch{Source: src, Dir: to}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("killed: %v", err)
-	}
-	s.Hook(nil)
+	_, to := s.breaksOff(t, c, "s3://lab/d/", func() bool { return len(s.Requests("GET /lab/d/z")) > 0 })
 	now := files(t, map[string]int{"a/new": 3, "b/is a directory": 3, "z": 3})
 	other, err := c.S3Source(s.at, "s3://lab/e/")
 	if err != nil {
@@ -174,6 +122,30 @@ func TestGoesOnWithOthers(t *testing.T) {
 	if diff := cmp.Diff(sums(t, now), sums(t, filepath.Join(to, ContentDir))); diff != "" {
 		t.Errorf("(-at the source +here):\n%s", diff)
 	}
+}
+
+// breaksOff begins to fetch what is at a URI, which is broken off at the first request where
+// at holds. It says what was fetched, and where to.
+func (s *server) breaksOff(t *testing.T, c *Client, uri string, at func() bool) (src Source, dir string) {
+	t.Helper()
+	dead, kill := context.WithCancel(t.Context())
+	s.Hook(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "GET" && at() {
+			kill()
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	dir = t.TempDir()
+	src, err := c.S3Source(s.at, uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(dead, Fetch{Source: src, Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("killed: %v", err)
+	}
+	s.Hook(nil)
+	return src, dir
 }
 
 // partialFile is the file of the only object of which a part is here.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // TestRates: a user's burst is let in, then as many as the rate; others and later
@@ -44,19 +45,31 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: who has spent all waits for it to come back, and not until the time
-// that it was before the clock was set.
-func TestClockSetBack(t *testing.T) {
-	var r Rates
-	now := time.Unix(1_000_000, 0)
-	if wait := r.Spend(now, "ann", time.Minute, time.Minute); wait != 0 {
-		t.Fatalf("the first waits for %v", wait)
+// TestClockIsSet: what was spent comes back as time goes by, wherever the clock is set to.
+func TestClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{-3 * time.Hour, 0, 3 * time.Hour} {
+		var r Rates
+		now := time.Now()
+		if wait := r.Spend(now, "ann", time.Minute, time.Minute); wait != 0 {
+			t.Fatalf("the first waits for %v", wait)
+		}
+		now = set(now, by)
+		if wait := r.Spend(now, "ann", time.Second, time.Minute); wait != time.Second {
+			t.Errorf("set by %v: a wait of %v, want a second", by, wait)
+		}
+		if wait := r.Spend(now.Add(time.Second), "ann", time.Second, time.Minute); wait != 0 {
+			t.Errorf("set by %v, a second later: a wait of %v", by, wait)
+		}
 	}
-	now = now.Add(-3 * time.Hour)
-	if wait := r.Spend(now, "ann", time.Second, time.Minute); wait != time.Second {
-		t.Errorf("after the clock was set back: a wait of %v, want a second", wait)
+}
+
+// set is what time.Now gives at that moment when the clock on the wall was set: its seconds
+// are in the first word from bit 30 on, and the time that passed is in the second.
+func set(now time.Time, by time.Duration) time.Time {
+	at := now
+	*(*uint64)(unsafe.Pointer(&at)) += uint64(int64(by/time.Second) << 30)
+	if got := at.Round(0).Sub(now.Round(0)); got != by || at.Sub(now) != 0 {
+		panic("time.Time is another one than this was written for")
 	}
-	if wait := r.Spend(now.Add(time.Second), "ann", time.Second, time.Minute); wait != 0 {
-		t.Errorf("a second later: a wait of %v", wait)
-	}
+	return at
 }

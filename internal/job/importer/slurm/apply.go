@@ -295,14 +295,13 @@ func (s *script) mails() {
 	}
 	x := job.Notify{To: s.mailUser}
 	for _, t := range s.mailTypes {
-		if t == "INVALID_DEPEND" && !slices.Contains(s.mailTypes, "END") && !slices.Contains(s.mailTypes, "ALL") {
-			s.note(0, "--mail-type", "INVALID_DEPEND is not used: a job whose dependency cannot come true ends as CANCELLED, which END tells of")
-		}
-		events, ok := mailEvents[t]
-		if !ok {
+		events, known := mailEvents[t]
+		switch g := s.spec.Gbatch; {
+		case !known:
 			s.note(0, "--mail-type", fmt.Sprintf("%s is not used: mails are sent for BEGIN, END, FAIL, REQUEUE and TIME_LIMIT, with _50, _80 and _90", document.Quote(t)))
-		}
-		if g := s.spec.Gbatch; strings.HasPrefix(t, "TIME_LIMIT_") && g.Tasks != nil && g.LimitScope != job.LimitJob {
+		case t == "INVALID_DEPEND" && !slices.Contains(s.mailTypes, "END") && !slices.Contains(s.mailTypes, "ALL"):
+			s.note(0, "--mail-type", "INVALID_DEPEND is not used: a job whose dependency cannot come true ends as CANCELLED, which END tells of")
+		case strings.HasPrefix(t, "TIME_LIMIT_") && g.Tasks != nil && g.LimitScope != job.LimitJob:
 			s.note(0, "--mail-type", t+" is not used: each task of an array has a time limit of its own, and mails are about the whole")
 			continue
 		}
