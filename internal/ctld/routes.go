@@ -135,7 +135,7 @@ func ofPage(sessions *access.Sessions) []route.Route {
 
 // logins are where those come who have logged in at the identity provider.
 func (s *Server) logins(sessions *access.Sessions) []route.Route {
-	logins := login.New(s.rules.Now, sessions, s.rights.People.UID, s.now)
+	logins := login.New(login.Options{Conf: s.rules.Now, Sessions: sessions, Account: s.rights.People.Account, Now: s.now, Log: s.log})
 	return []route.Route{
 		route.JSON("GET "+api.PathLogin, access.ByAnyone, logins.Site).Is("get-login", "Where to log in"),
 		route.JSON("POST "+api.PathLogin, access.ByAnyone, logins.Enter).Is("log-in", "Get a token by what the identity provider said"),

@@ -39,6 +39,7 @@ type People struct {
 	mu     sync.Mutex
 	names  map[uint32]kept[string]
 	uids   map[string]kept[*uint32]
+	people map[string]kept[*uint32]  // the same, without those that could not be asked for
 	groups map[string]kept[[]string] // gids, by user
 	gids   map[string]kept[string]   // by group
 }
@@ -151,22 +152,49 @@ func noSuchProgram(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// UID is a user's number; nil: the machine has no account of that name. A node
-// compares it with its own.
+// UID is a user's number; nil: the machine has no account of that name, or cannot say.
+// A node compares it with its own.
 func (p *People) UID(name string) *uint32 {
 	return remember(p, &p.uids, name, func() *uint32 {
-		text := ""
-		if u, err := user.Lookup(name); err == nil {
-			text = u.Uid
-		} else if out, err := p.ask("id", "-u", "--", name); err == nil {
-			text = strings.TrimSpace(out)
-		}
-		n, err := units.ParseID(text)
-		if err != nil {
-			return nil
-		}
-		return &n
+		uid, _ := p.find(name) // what is kept for a minute here, Account asks again
+		return uid
 	})
+}
+
+// Account is UID for those who decide by it: it is an error if the number cannot be
+// found out.
+func (p *People) Account(name string) (*uint32, *api.Error) {
+	uid, err := rememberSuccess(p, &p.people, name, func() (*uint32, error) { return p.find(name) })
+	if err != nil {
+		return nil, api.Errorf(api.CodeUnavailable, "the controller's machine cannot say at the moment whether it has an account %s", name).
+			WithHint("try again in a few seconds; if it stays so, tell your operator")
+	}
+	return uid, nil
+}
+
+// find asks for an account by its name. Getent takes a number for that of an account,
+// so what it says counts only if it is of that name.
+func (p *People) find(name string) (*uint32, error) {
+	u, inFiles := user.Lookup(name)
+	text := ""
+	if inFiles == nil {
+		text = u.Uid
+	} else {
+		out, err := p.ask("getent", "passwd", "--", name)
+		switch parts := strings.Split(out, ":"); {
+		case err == nil && len(parts) > 2 && parts[0] == name:
+			text = parts[2]
+		case err == nil && len(parts) > 2, noSuchEntry(err), noSuchProgram(err) && errors.Is(inFiles, user.UnknownUserError(name)):
+			return nil, nil
+		default:
+			return nil, cmp.Or(err, inFiles)
+		}
+	}
+	n, err := units.ParseID(text)
+	if err != nil {
+		return nil, err
+	}
+	return &n, nil
 }
 
 // Among says whether a user is one of those that are named, or in one of the
@@ -187,6 +215,9 @@ func (p *People) Among(list site.Members, name string) bool {
 
 func (p *People) gidsOf(name string) []string {
 	return remember(p, &p.groups, name, func() []string {
+		if _, err := strconv.ParseUint(name, 10, 64); err == nil && p.UID(name) == nil {
+			return nil // to id it would be the number of somebody else's account
+		}
 		out, err := p.ask("id", "-G", "--", name)
 		if err != nil {
 			p.log.Debug("groups of a user not found", "user", name, "error", err)

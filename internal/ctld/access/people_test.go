@@ -98,6 +98,50 @@ func TestPeopleUnknown(t *testing.T) {
 	}
 }
 
+// TestNumbersForNames: who is called by a number has nothing of the account that has
+// this number: neither its groups nor its number.
+func TestNumbersForNames(t *testing.T) {
+	p := NewPeople(slog.New(slog.DiscardHandler))
+	if p.Among(site.Members{{Group: "root"}}, "0") || p.Among(site.Members{{Group: "daemon"}}, "1") {
+		t.Error("a user with a number for a name is in the groups of the account with that number")
+	}
+	for _, name := range []string{"0", "1", "no-such-user"} {
+		if uid, err := p.Account(name); uid != nil || err != nil {
+			t.Errorf("%s is an account: %v, %v", name, uid, err)
+		}
+	}
+	if uid, err := p.Account("daemon"); err != nil || uid == nil || *uid != 1 {
+		t.Errorf("daemon is %v, %v", uid, err)
+	}
+}
+
+// TestAccountUnknown: an account that cannot be looked up is an error, and asked for
+// again; one that is not there is none.
+func TestAccountUnknown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		none   bool
+	}{
+		"no entry":   {"exit 2", true},
+		"of another": {"echo eve:x:1:1::/:/bin/sh", true},
+		"failure":    {"exit 1", false},
+		"empty":      {"exit 0", false},
+		"not at all": {"kill -9 $$", false},
+		"no number":  {"echo far-away:x:many:1::/:/bin/sh", false},
+	} {
+		p := NewPeople(slog.New(slog.DiscardHandler))
+		p.run = func(string, ...string) (string, error) { return runProgram("sh", "-c", tc.script) }
+		uid, err := p.Account("far-away")
+		if uid != nil || (err == nil) != tc.none || err != nil && err.Status != 503 || p.UID("far-away") != nil {
+			t.Errorf("%s: %v, %v", name, uid, err)
+		}
+		p.run = func(string, ...string) (string, error) { return "far-away:x:4000003:1::/:/bin/sh", nil }
+		if uid, err := p.Account("far-away"); !tc.none && (err != nil || uid == nil || *uid != 4000003) {
+			t.Errorf("%s, when the directory is back: %v, %v", name, uid, err)
+		}
+	}
+}
+
 // TestDirectoryAway: while names cannot be looked up, requests without end write a
 // line when it begins and one a minute, and a last one when it is over. Many that
 // ask at once have one program asked for each user, and few programs in all.

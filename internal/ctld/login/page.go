@@ -89,7 +89,7 @@ func (h *Handlers) Return(ctx context.Context, in *returnInput) (*http.Cookie, e
 		return nil, api.Errorf(api.CodeUnavailable, "too many log in at this moment").WithHint("try again in a few seconds")
 	}
 	defer leave()
-	raw, err := exchange(ctx, l, flow, in.Body.Code, part(in.Secret, "verifier"))
+	raw, err := h.exchange(ctx, l, flow, in.Body.Code, part(in.Secret, "verifier"))
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +131,8 @@ func part(secret, name string) string {
 }
 
 // exchange gets the ID token that a code stands for.
-func exchange(ctx context.Context, l *site.Login, flow *oauth2.Config, code, verifier string) (string, error) {
-	client := &http.Client{Timeout: askTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	said, err := flow.Exchange(oidc.ClientContext(ctx, client), code, oauth2.VerifierOption(verifier))
+func (h *Handlers) exchange(ctx context.Context, l *site.Login, flow *oauth2.Config, code, verifier string) (string, error) {
+	said, err := flow.Exchange(oidc.ClientContext(ctx, newClient(l, nil)), code, oauth2.VerifierOption(verifier))
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		if refused.ErrorCode == "invalid_grant" {
 			return "", refusedReturn("the provider does not take the code of this login: it was used, or is too old")
@@ -142,7 +141,7 @@ func exchange(ctx context.Context, l *site.Login, flow *oauth2.Config, code, ver
 			WithHint("tell your operator; `gadm web` prints a link that logs in without it")
 	}
 	if err != nil {
-		return "", unreachable(l.Issuer, err)
+		return "", h.unreachable(l.Issuer, err)
 	}
 	raw, ok := said.Extra("id_token").(string)
 	if !ok {

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,10 +14,13 @@ import (
 	"gbatch/internal/ctld/site"
 )
 
+// nobody is a machine without accounts.
+func nobody(string) (*uint32, *api.Error) { return nil, nil }
+
 // pageOf has the page log in at a provider.
 func pageOf(t *testing.T, i *issuer) *Handlers {
 	l := &site.Login{Issuer: i.srv.URL, ClientID: "gbatch", UserClaim: "preferred_username", Pages: []string{"https://other.example/web/", "https://head.example/web/"}, TokenLife: 3600}
-	h := New(func() *site.Config { return &site.Config{Login: l} }, nil, func(string) *uint32 { return nil }, time.Now)
+	h := New(Options{Conf: func() *site.Config { return &site.Config{Login: l} }, Account: nobody, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	return h
 }
 
@@ -49,7 +53,7 @@ func TestPageLogin(t *testing.T) {
 	}
 	token := func(user, nonce string) string {
 		return `{"access_token":"a","token_type":"Bearer","id_token":"` + i.sign(jose.ES256, key, "k1", map[string]any{"iss": i.srv.URL, "aud": "gbatch", "sub": "s-1",
-			"exp": time.Now().Add(time.Hour).Unix(), "preferred_username": user, "nonce": nonce}) + `"}`
+			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "preferred_username": user, "nonce": nonce}) + `"}`
 	}
 	good := returnInput{Origin: origin, Secret: kept.Value, Body: api.LoginReturn{Code: "c", State: q.Get("state")}}
 	for name, tc := range map[string]struct {
@@ -72,6 +76,9 @@ func TestPageLogin(t *testing.T) {
 		"forged":          {answer: `{"access_token":"a","token_type":"Bearer","id_token":"x.y.z"}`, want: "does not hold"},
 		"another login":   {answer: token("ann", "x"), want: "is of another login"},
 		"no nonce":        {answer: token("ann", ""), want: "is of another login"},
+		"a number's name": {answer: token("uid1003", part(kept.Value, "nonce")), want: "a number without a name"},
+		"another state":   {edit: func(in *returnInput) { in.Body.State = part("another", "state") }, want: "begun in another browser"},
+		"endless":         {answer: `{"access_token":"` + strings.Repeat("x", 2<<20) + `"}`, want: "cannot be asked"},
 		"a system's user": {answer: token("root", part(kept.Value, "nonce")), want: "is an account of the system"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -21,7 +19,9 @@ import (
 type provider struct {
 	*oidc.Provider
 	issuer string
-	has    []string // the scopes that it says it has; empty: it says nothing of them
+	hosts  []string                             // as the rules had them
+	has    []string                             // the scopes that it says it has; empty: it says nothing of them
+	away   func(issuer string, err error) error // what strangers are told when it cannot be asked
 }
 
 const (
@@ -30,23 +30,29 @@ const (
 	// not known has them fetched again, and strangers can make such tokens.
 	askEvery = 10 * time.Second
 	maxToken = 16 << 10 // bytes of an ID token
+	// freshTime is how old an ID token may be, or how much ahead its clock: who has
+	// kept one could log in by it for as long as it lives, which some providers let be days.
+	freshTime = 10 * time.Minute
 )
 
-func newProvider(ctx context.Context, issuer string, now func() time.Time) (*provider, error) {
-	client := &http.Client{Timeout: askTime, Transport: &seldom{now: now, asked: map[string]time.Time{}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+func newProvider(ctx context.Context, l *site.Login, now func() time.Time, away func(issuer string, err error) error) (*provider, error) {
+	client := newClient(l, &seldom{now: now, asked: map[string]time.Time{}})
 	// What is kept outlives the request that asked for it first.
-	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), issuer)
+	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), l.Issuer)
 	if err != nil {
 		return nil, err
 	}
 	var said struct {
 		Scopes []string `json:"scopes_supported"`
+		Keys   string   `json:"jwks_uri"`
 	}
 	if err := p.Claims(&said); err != nil {
 		return nil, err
 	}
-	return &provider{p, issuer, said.Scopes}, nil
+	if !reachable(l, said.Keys) {
+		return nil, plain("it names no address of its keys that can be used: want https://…")
+	}
+	return &provider{p, l.Issuer, slices.Clone(l.Hosts), said.Scopes, away}, nil
 }
 
 // scopes are what a login asks for. Those that the rules do not name follow from the
@@ -69,30 +75,6 @@ func (p *provider) scopes(l *site.Login) []string {
 	return ask
 }
 
-// seldom lets the same be asked for only now and then.
-type seldom struct {
-	now func() time.Time
-
-	mu    sync.Mutex
-	asked map[string]time.Time // by URL: a provider has a few
-}
-
-var errSeldom = errors.New("asked a moment ago")
-
-func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	now := s.now()
-	early := now.Sub(s.asked[r.URL.String()]) < askEvery
-	if !early {
-		s.asked[r.URL.String()] = now
-	}
-	s.mu.Unlock()
-	if early {
-		return nil, errSeldom
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // person is who has logged in: by the name that they have here, and by what the
 // provider calls them for ever; with the nonce of the login, if it was asked for one.
 type person struct{ name, subject, nonce string }
@@ -109,10 +91,16 @@ func (p *provider) verify(ctx context.Context, l *site.Login, raw string, now ti
 	t, err := p.Verifier(&oidc.Config{ClientID: l.ClientID, Now: func() time.Time { return now }}).Verify(ctx, raw)
 	switch {
 	case err == nil:
-	case strings.Contains(err.Error(), "fetching keys") && !strings.Contains(err.Error(), errSeldom.Error()):
-		return person{}, unreachable(p.issuer, err) // nobody can say whether it holds
+	case strings.Contains(err.Error(), "fetching keys") && !tooSeldom(err):
+		return person{}, p.away(p.issuer, err) // nobody can say whether it holds
 	default:
 		return refused("the provider's token does not hold: %v", err)
+	}
+	if age := now.Sub(t.IssuedAt); age > freshTime || age < -freshTime {
+		return refused("the provider's token was made at %s, and logs in within %v of that", t.IssuedAt.UTC().Format(time.RFC3339), freshTime)
+	}
+	if t.Subject == "" {
+		return refused("the provider's token does not say of whom it is: it has no sub")
 	}
 	claims := map[string]any{}
 	if err := t.Claims(&claims); err != nil {

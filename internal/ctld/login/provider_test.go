@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -35,6 +36,9 @@ type issuer struct {
 	status int // of its answers for codes, if not 200
 	said   string
 	got    url.Values // what it was asked with for the last one
+
+	names map[string]any // of its parts, in place of its own
+	whole http.HandlerFunc
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -42,6 +46,10 @@ func newIssuer(t *testing.T) *issuer {
 	i.srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
+		if i.whole != nil {
+			i.whole(w, r)
+			return
+		}
 		if i.away {
 			http.Error(w, "out of order", http.StatusBadGateway)
 			return
@@ -49,8 +57,10 @@ func newIssuer(t *testing.T) *issuer {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/.well-known/openid-configuration":
-			_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.srv.URL, "jwks_uri": i.srv.URL + "/keys", "authorization_endpoint": i.srv.URL + "/auth", "token_endpoint": i.srv.URL + "/token",
-				"device_authorization_endpoint": i.srv.URL + "/device", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"}})
+			parts := map[string]any{"issuer": i.srv.URL, "jwks_uri": i.srv.URL + "/keys", "authorization_endpoint": i.srv.URL + "/auth", "token_endpoint": i.srv.URL + "/token",
+				"device_authorization_endpoint": i.srv.URL + "/device", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"}}
+			maps.Copy(parts, i.names)
+			_ = json.NewEncoder(w).Encode(parts)
 		case "/token":
 			_ = r.ParseForm()
 			i.got = r.PostForm
@@ -118,13 +128,18 @@ func (i *issuer) sign(alg jose.SignatureAlgorithm, key any, id string, claims ma
 	return text
 }
 
+// away tells all.
+func away(issuer string, err error) error {
+	return api.Errorf(api.CodeUnavailable, "%s: %v", issuer, err)
+}
+
 // TestVerify: whom a token lets in, and each way in which it lets nobody in. A provider
 // that cannot be asked is never a refusal, and no other name.
 func TestVerify(t *testing.T) {
 	now := time.Now()
 	i := newIssuer(t)
 	key := i.rotate("k1")
-	p, err := newProvider(t.Context(), i.srv.URL, func() time.Time { return now })
+	p, err := newProvider(t.Context(), &site.Login{Issuer: i.srv.URL}, func() time.Time { return now }, away)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +184,13 @@ func TestVerify(t *testing.T) {
 		"hmac of the key": {i.sign(jose.HS256, public, "k1", claims(func(map[string]any) {})), nil, "does not hold"},
 		"forged":          {i.sign(jose.ES256, other, "k1", claims(func(map[string]any) {})), nil, "does not hold"},
 		"changed":         {parts[0] + "." + encoded(strings.Replace(decode(t, parts[1]), `"ann"`, `"bob"`, 1)) + "." + parts[2], nil, "does not hold"},
+		"kept for a day":  {token(func(c map[string]any) { c["iat"], c["exp"] = now.Add(-time.Hour).Unix(), now.Add(24*time.Hour).Unix() }), nil, "logs in within 10m0s of that"},
+		"made tomorrow":   {token(func(c map[string]any) { c["iat"], c["exp"] = now.Add(time.Hour).Unix(), now.Add(24*time.Hour).Unix() }), nil, "logs in within 10m0s of that"},
+		"no age":          {token(func(c map[string]any) { delete(c, "iat") }), nil, "logs in within 10m0s of that"},
+		"of nobody":       {token(func(c map[string]any) { delete(c, "sub") }), nil, "of whom it is"},
+		"unsaid proof":    {token(func(c map[string]any) { c["email"], c["email_verified"] = "bob@example.org", "true" }), func(l *site.Login) { l.UserClaim = "email"; l.Domain = "example.org" }, "not verified your address"},
+		"two addresses":   {token(func(c map[string]any) { c["preferred_username"] = "ann@example.org@evil.org" }), func(l *site.Login) { l.Domain = "evil.org" }, "no user name"},
+		"a key inside":    {encoded(`{"alg":"ES256","jwk":{"kty":"EC"},"jku":"http://127.0.0.1/"}`) + "." + parts[1] + "." + parts[2], nil, "does not hold"},
 		"long":            {good + strings.Repeat("x", maxToken), nil, "longer than"},
 		"nothing":         {"", nil, "does not hold"},
 	} {
@@ -212,13 +234,13 @@ func TestScopes(t *testing.T) {
 func TestKeys(t *testing.T) {
 	now := time.Now()
 	i := newIssuer(t)
-	p, err := newProvider(t.Context(), i.srv.URL, func() time.Time { return now })
+	p, err := newProvider(t.Context(), &site.Login{Issuer: i.srv.URL}, func() time.Time { return now }, away)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &site.Login{Issuer: i.srv.URL, ClientID: "gbatch", UserClaim: "preferred_username"}
 	enter := func(key *ecdsa.PrivateKey, id string) error {
-		_, err := p.verify(t.Context(), l, i.sign(jose.ES256, key, id, map[string]any{"iss": i.srv.URL, "aud": "gbatch", "sub": "s", "exp": now.Add(time.Minute).Unix(), "preferred_username": "ann"}), now)
+		_, err := p.verify(t.Context(), l, i.sign(jose.ES256, key, id, map[string]any{"iss": i.srv.URL, "aud": "gbatch", "sub": "s", "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "preferred_username": "ann"}), now)
 		return err
 	}
 	first := i.rotate("k1")

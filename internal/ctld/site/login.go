@@ -1,10 +1,13 @@
 package site
 
 import (
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"time"
+
+	"gbatch/internal/reach"
 )
 
 // Login is the identity provider whose users get tokens by logging in there.
@@ -17,6 +20,7 @@ type Login struct {
 	Groups      []string `yaml:"groups"`      // of which a user has to be in one; empty: everybody there
 	Scopes      []string `yaml:"scopes"`      // that are asked for, openid among them; empty: those that the claims need
 	Pages       []string `yaml:"pages"`       // addresses of the web page that are redirect URIs of the client there; none: the page logs in by tokens alone
+	Hosts       []string `yaml:"hosts"`       // that the provider may name for itself though they are inside the site: HOST, HOST:PORT, or a network
 	TokenLife   Seconds  `yaml:"tokenLife"`   // after which the commands ask there again
 }
 
@@ -59,6 +63,11 @@ func (l *Login) check(bad func(path, format string, a ...any)) {
 	for _, page := range l.Pages {
 		if p, err := url.Parse(page); err != nil || p.Scheme != "https" || p.Host == "" || p.User != nil || p.Path != "/web/" || p.RawQuery != "" || p.Fragment != "" {
 			bad("login.pages", "%q: want https://HOST[:PORT]/web/, as browsers open the page and as the provider has it", page)
+		}
+	}
+	for i, h := range l.Hosts {
+		if wrong := reach.CheckHost(h); wrong != "" {
+			bad(fmt.Sprintf("login.hosts[%d]", i), "%q: %s", h, wrong)
 		}
 	}
 	if l.TokenLife < minLoginLife || l.TokenLife > maxLoginLife {
