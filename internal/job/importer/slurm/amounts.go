@@ -14,10 +14,10 @@ const defaultMemoryPerCore = 4 << 10
 // speak of tasks, cores, GPUs and the whole job.
 func (s *script) amounts() {
 	r, g := &s.spec.Request.Resources, s.spec.Gbatch
+	gpus := s.gpuCount()
 	if s.nodes > 1 {
 		g.Nodes = s.nodes
 	}
-	gpus := s.gpuCount()
 	perNode := s.tasksOnNode(gpus.Count)
 	cores := perNode * max(s.cpusPerTask, 1)
 	if s.cpusPerGPU > 0 {
@@ -44,37 +44,6 @@ func (s *script) amounts() {
 	} else if len(list) > s.nodes {
 		s.note(0, "--nodelist", fmt.Sprintf("names %d nodes, of which the job gets any %d", len(list), s.nodes))
 	}
-}
-
-// gpuCount is the GPUs of one node.
-func (s *script) gpuCount() GPUs {
-	given := 0
-	var g GPUs
-	if s.gpusPerNode.given {
-		given++
-		g = s.gpusPerNode
-	}
-	if s.gpus.given {
-		given++
-		g = s.gpus
-		if g.Count%s.nodes != 0 {
-			s.problem(0, "--gpus", fmt.Sprintf("is %d, which cannot be shared out evenly over %d nodes", g.Count, s.nodes), "give --gpus-per-node")
-		}
-		g.Count /= s.nodes
-	}
-	if s.gpusPerTask.given {
-		given++
-		g = s.gpusPerTask
-		g.Count *= s.tasksOnNode(0)
-	}
-	if given == 0 && s.tasksPerGPU > 0 && s.tasks > 0 {
-		each := s.tasksPerGPU * s.nodes
-		return GPUs{Count: (s.tasks + each - 1) / each}
-	}
-	if given > 1 {
-		s.problem(0, "--gpus", "is given in two ways", "keep one of --gpus, --gpus-per-node, --gpus-per-task and --gres")
-	}
-	return g
 }
 
 // tasksOnNode is the tasks that one node has room for.

@@ -55,10 +55,13 @@ func (s *script) nice(v string) error {
 	return nil
 }
 
+// maxNodes is how many a script may name.
+const maxNodes = 10_000
+
 func (s *script) nodeCount(v string) error {
 	low, high, ranged := strings.Cut(v, "-")
 	n, err := wholeNumber(low)
-	if err != nil || n < 1 || n > 10_000 {
+	if err != nil || n < 1 || n > maxNodes {
 		return errors.New("want a number of nodes, or LEAST-MOST")
 	}
 	if ranged {
@@ -67,37 +70,7 @@ func (s *script) nodeCount(v string) error {
 		}
 		s.note(0, "--nodes", fmt.Sprintf("is a range, of which the least is used: %d", n))
 	}
-	s.nodes = int(n)
-	return nil
-}
-
-// gres takes gpu, gpu:N, gpu:MODEL and gpu:MODEL:N.
-func (s *script) gres(v string) error {
-	if v == "none" || v == "NONE" {
-		return nil
-	}
-	s.forgetGPUs()
-	for part := range strings.SplitSeq(v, ",") {
-		name, rest, more := strings.Cut(part, ":")
-		if name != "gpu" {
-			return fmt.Errorf("has %s: only gpu is known here, for other things use --constraint with a feature", document.Quote(name))
-		}
-		if s.gpusPerNode.given && strings.Contains(v, ",") {
-			return errors.New("has GPUs of two kinds: all GPUs of a job are alike")
-		}
-		s.gpusPerNode = GPUs{Count: 1, given: true}
-		if more {
-			// gpu:MODEL(S:0-1):N has sockets, which the node chooses.
-			if strings.Contains(rest, "(") {
-				return errors.New("names sockets, which the node chooses itself: remove what is in brackets")
-			}
-			g, err := ParseGPUs(rest)
-			if err != nil {
-				return err
-			}
-			s.gpusPerNode = g
-		}
-	}
+	s.nodes, s.nodesGiven = int(n), true
 	return nil
 }
 
@@ -168,11 +141,25 @@ func (s *script) before() {
 }
 
 func (s *script) array(v string) error {
-	set, most, err := indexes.ParseArray(v)
+	set, most, err := indexes.ParseArray(bare(v))
 	if err == nil {
 		s.spec.Gbatch.Tasks = &job.Tasks{Indexes: set.String(), Parallelism: most}
 	}
 	return err
+}
+
+// bare takes off what Slurm does of an array's indexes: brackets around each part, and a
+// percent sign that no number follows.
+func bare(v string) string {
+	parts := strings.Split(strings.TrimSuffix(v, "%"), ",")
+	for i, p := range parts {
+		list, most, bounded := strings.Cut(p, "%")
+		if list = strings.TrimSuffix(strings.TrimPrefix(list, "["), "]"); bounded {
+			list += "%" + strings.TrimSuffix(most, "]")
+		}
+		parts[i] = list
+	}
+	return strings.Join(parts, ",")
 }
 
 func (s *script) dependency(v string) (err error) {

@@ -95,6 +95,7 @@ func howMuch() []option {
 		{long: "--nodes", short: "-N", value: (*script).nodeCount},
 		{long: "--ntasks", tasks: true, short: "-n", value: integer(func(s *script, n int64) { s.tasks = int(n) })},
 		{long: "--ntasks-per-node", tasks: true, value: integer(func(s *script, n int64) { s.tasksPerNode = int(n) })},
+		{long: "--tasks-per-node", tasks: true, value: integer(func(s *script, n int64) { s.tasksPerNode = int(n) })},
 		{long: "--ntasks-per-gpu", tasks: true, env: "SLURM_NTASKS_PER_GPU", value: integer(func(s *script, n int64) { s.tasksPerGPU = int(n) })},
 		{long: "--cpus-per-task", tasks: true, short: "-c", value: integer(func(s *script, n int64) { s.cpusPerTask = int(n) })},
 		{long: "--cpus-per-gpu", env: "SLURM_CPUS_PER_GPU", value: integer(func(s *script, n int64) { s.cpusPerGPU = int(n) })},

@@ -85,6 +85,7 @@ type script struct {
 	notes    []job.Note
 
 	nodes        int
+	nodesGiven   bool
 	tasks        int // --ntasks; 0: not given
 	tasksPerNode int // -1: not given
 	cpusPerTask  int

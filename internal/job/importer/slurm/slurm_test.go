@@ -86,6 +86,18 @@ func TestSlurmAmounts(t *testing.T) {
 		"--exclusive":                                                 {1, 1, 1, 0},
 		"--exclusive -N 2 -n 64 -c 2":                                 {2, 64, 1, 0},
 		"--exclusive --mem=100G --gres=gpu:a100:2":                    {1, 1, 100, 2},
+		"--tasks-per-node=4 -N 2 --mem=1G":                            {2, 4, 1, 0},
+		"--tasks=4 -N 2 --mem=1G":                                     {2, 4, 1, 0}, // what --tasks is short for
+		"--gpus=16 --gpus-per-node=8 --mem=1G":                        {2, 1, 1, 8},
+		"--gpus=8 --gres=gpu:8 -N 1 --mem=1G":                         {1, 1, 1, 8},
+		"--gpus=8 --gpus-per-task=1 --mem=1G":                         {1, 8, 1, 8},
+		"--gpus=8 --gpus-per-task=2 -n 4 -N 2 --mem=1G":               {2, 2, 1, 4},
+		"--gpus=8 --gpus-per-task=1 --ntasks-per-node=4 -N 2 --mem=1": {2, 4, 1, 4},
+		"--gpus-per-node=8 --gpus-per-task=1 -n 8 --mem=1G":           {1, 8, 1, 8},
+		"--gpus-per-node=4 --gpus-per-task=1 -n 8 --mem=1G":           {2, 4, 1, 4},
+		"--gres=gpu:8 --gpus-per-task=1 --ntasks-per-node=8 -N 2":     {2, 8, 32, 8},
+		"--gres=gres:gpu:2 --gpus-per-node=3 --mem=1G":                {1, 1, 1, 3},
+		"--gres=nvme:100,gpu:h100:2 --mem=1G":                         {1, 1, 1, 2},
 	} {
 		sub, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\ntrue\n", options), surroundings)
 		if err != nil {
@@ -98,7 +110,9 @@ func TestSlurmAmounts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", options, diff)
 		}
 	}
-	for _, options := range []string{"-N 3 --gpus=4", "--gpus=2 --gres=gpu:1", "--exclusive=user", "--exclusive=mcs", "--mem-per-gpu=1G", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "--mem=1G --mem-per-gpu=1G"} {
+	for _, options := range []string{"-N 3 --gpus=4", "--gpus=2 --gres=gpu:1 -N 1", "--gpus=4 --gpus-per-node=8", "--gpus=12 --gpus-per-node=8",
+		"--gpus-per-node=8 --gpus-per-task=1 -n4 -N1", "--gpus-per-node=4 --gpus-per-task=1 -n8 -N1", "--gpus-per-node=4 --gpus-per-task=1 --ntasks-per-node=2", "--gpus=8 --gpus-per-task=1 -n4",
+		"--gpus=a100:8 --gpus-per-node=h100:8", "--gres=gpu:1,gpu:2", "--gres=nvme", "--gres=nvme:x", "--gres=fpga:1", "--exclusive=user", "--exclusive=mcs", "--mem-per-gpu=1G", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "--mem=1G --mem-per-gpu=1G"} {
 		if _, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\n", options), surroundings); err == nil {
 			t.Errorf("%s was accepted", options)
 		}
@@ -201,6 +215,22 @@ func TestNetwork(t *testing.T) {
 	for option, want := range map[string]string{"--container-network=hots": "want bridge or host", "--network=hsn": "--container-network"} {
 		if _, err := Parse([]byte(script+option+"\ntrue\n"), surroundings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", option, err, want)
+		}
+	}
+}
+
+// TestArrayForms: indexes as Slurm takes them, with brackets and a percent sign alone.
+func TestArrayForms(t *testing.T) {
+	for text, want := range map[string]job.Tasks{
+		"[0-3]": {Indexes: "0-3"}, "1,[3-4]": {Indexes: "1,3-4"}, "[1-9%2]": {Indexes: "1-9", Parallelism: 2}, "[1-9]%2": {Indexes: "1-9", Parallelism: 2}, "1-9%": {Indexes: "1-9"},
+	} {
+		sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G -a "+text+"\ntrue\n"), surroundings)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(&want, sub.Spec.Gbatch.Tasks); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
 }
