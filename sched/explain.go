@@ -170,6 +170,7 @@ func (ex *explainer) estimate(e *entry) Estimate {
 		if p.spots == nil {
 			return out
 		}
+		out.AtLeast = out.AtLeast || free > ex.now && ex.othersBefore(e)
 		out.Known, out.At, out.Ranks, out.Limit = true, p.at, kind.allocations(p.spots), p.kind.granted(e.class)
 		return out
 	}
@@ -254,6 +255,23 @@ func (ex *explainer) limitFree(c *class) Time {
 		at = next
 	}
 	return Never
+}
+
+// othersBefore says whether jobs that go before this one wait for the same limit: what
+// becomes free of it is theirs first.
+func (ex *explainer) othersBefore(e *entry) bool {
+	hit, _ := ex.usage.overLimit(e.class)
+	for _, x := range ex.s.waiting { // whether there is one: order does not matter
+		if x == e || x.since > ex.now || ex.placed[x.id] != 0 || !ex.goesBefore(x, e) {
+			continue
+		}
+		same := false
+		x.class.eachTally(func(t *tally) { same = same || t.tallyKey == hit.tallyKey })
+		if same {
+			return true
+		}
+	}
+	return false
 }
 
 // overLimitAt is overLimit once the jobs that are reckoned to end by then have

@@ -22,11 +22,15 @@ func (e Forget) apply(s *step) (none, *state.Refusal) {
 		n = s.nodes.get(e.Node)
 	}
 	if n.Lost && len(n.Jobs) > 0 {
-		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%s may still run job %d and %d more without contact", n.Name, n.Jobs[0], len(n.Jobs)-1),
+		more := ""
+		if len(n.Jobs) > 1 {
+			more = fmt.Sprintf(" and %d more", len(n.Jobs)-1)
+		}
+		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%s may still run job %d%s without contact", n.Name, n.Jobs[0], more),
 			Hint: "switch the machine off, then give them up by gadm forget --give-up-jobs"}
 	}
-	if len(n.Jobs) > 0 || !n.Lost {
-		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is in contact or has %d jobs", n.Name, len(n.Jobs)),
+	if !n.Lost {
+		return none{}, &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("node %s is not lost", n.Name),
 			Hint: "stop its gnoded and wait until ginfo shows it as lost"}
 	}
 	s.nodes.by = e.By

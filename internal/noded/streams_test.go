@@ -57,7 +57,7 @@ func TestLogs(t *testing.T) {
 		req  api.StreamRequest
 		want string
 	}{
-		"none": {api.StreamRequest{Kind: "log", Rank: rankID(99)}, "no log of 99_0.1.0 on this node: it never ran here, or its log was kept for its time and is gone"},
+		"none": {api.StreamRequest{Kind: "log", Rank: rankID(99)}, "no log of job 99 on this node: it never ran here, or its log was kept for its time and is gone"},
 		"kind": {api.StreamRequest{Kind: "smell", Rank: id}, `this node does not know streams of kind "smell"; it may be older than the controller`},
 	} {
 		b := s.open(tc.req)

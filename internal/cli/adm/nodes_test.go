@@ -135,7 +135,7 @@ func TestReserveAgain(t *testing.T) {
 				return (&Reserve{From: "18:00", Until: "2026-03-02T06:00", Every: "weekday", Last: "2026-12-24", Zone: "Europe/Brussels", Name: "night", Nodes: []string{"gpu04"}, Maintenance: true}).Run(ctx, a)
 			},
 			asks: []string{`POST /v1/reservations {"name":"night","start":"2026-03-01T18:00:00+01:00","end":"2026-03-02T06:00:00+01:00","nodes":["gpu04"],"maintenance":true,"every":{"schedule":"0 18 * * 1-5","zone":"Europe/Brussels","until":"2026-12-25T00:00:00+01:00"}}`},
-			says: "reservation night of gpu04 from 2026-03-01T18:00:00+01:00 until 2026-03-02T06:00:00+01:00, again each weekday 18:00 Europe/Brussels until 2026-12-25\n",
+			says: "reservation night of gpu04 from 2026-03-01T18:00:00+01:00 until 2026-03-02T06:00:00+01:00, again each weekday 18:00 Europe/Brussels, last 2026-12-24\n",
 		},
 		"reserve at no time": {
 			run: func(ctx context.Context, a *cli.App) error {

@@ -64,7 +64,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestAgo(t *testing.T) {
-	tests := map[time.Duration]string{0: "now", 999 * time.Millisecond: "now", 90 * time.Second: "in 1m", -5 * time.Hour: "5h ago", -72 * time.Hour: "3d ago"}
+	tests := map[time.Duration]string{0: "now", 999 * time.Millisecond: "now", 90 * time.Second: "in 2m", 119 * time.Minute: "in 2h", 59*time.Minute + 40*time.Second: "in 1h", 14*24*time.Hour - time.Minute: "in 14d", 47*time.Hour + 50*time.Minute: "in 2d", -5 * time.Hour: "5h ago", -72 * time.Hour: "3d ago"}
 	for in, want := range tests {
 		if got := Ago(now.Add(in), now); got != want {
 			t.Errorf("%v: got %s, want %s", in, got, want)

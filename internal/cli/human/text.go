@@ -105,11 +105,25 @@ func shortDuration(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
+// nearest is a time to come in whole numbers of the unit that it is told in: 119
+// minutes are two hours rather than one.
+func nearest(d time.Duration) time.Duration {
+	switch {
+	case d < time.Minute:
+		return d
+	case d < time.Hour:
+		return d.Round(time.Minute)
+	case d < 48*time.Hour:
+		return d.Round(time.Hour)
+	}
+	return d.Round(24 * time.Hour)
+}
+
 // Ago is when seen from now: "in 5m", "3h ago", "now".
 func Ago(t, now time.Time) string {
 	switch d := t.Sub(now); {
 	case d >= time.Second:
-		return "in " + shortDuration(d)
+		return "in " + shortDuration(nearest(d))
 	case d <= -time.Second:
 		return shortDuration(-d) + " ago"
 	}

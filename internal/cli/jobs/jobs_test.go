@@ -162,3 +162,23 @@ func TestForeignStates(t *testing.T) {
 		t.Errorf("an unknown system: %v", err)
 	}
 }
+
+// TestEstimate: a start is told once, as exactly as the controller says it.
+func TestEstimate(t *testing.T) {
+	at := clitest.Now.Add(119 * time.Minute)
+	for want, e := range map[string]api.Estimate{
+		"it would start at once on gpu1":                 {Now: true, Nodes: []string{"gpu1"}, Text: "starts now"},
+		"it would start in about 119 min on gpu1":        {At: at, Nodes: []string{"gpu1"}, Text: "starts in about 119 min"},
+		"it would start in 119 min at the earliest":      {At: at, Text: "starts in 119 min at the earliest"},
+		"never starts as it is":                          {Text: "never starts as it is"},
+		"it would start in 2h on gpu1: when job 12 ends": {At: at, Nodes: []string{"gpu1"}, Text: "when job 12 ends"},
+		"when it would start is not known":               {},
+	} {
+		if got := jobs.Estimate(table.View{Now: clitest.Now, Relative: true}, &e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := jobs.Estimate(table.View{Now: clitest.Now}, &api.Estimate{At: at, Text: "starts in about 119 min"}); got != "it would start 2026-03-01T10:59:00" {
+		t.Errorf("with --iso: %q", got)
+	}
+}

@@ -74,10 +74,13 @@ func ExitCode(d *api.JobDetail) int {
 
 // Estimate is when a job would start, in a sentence.
 func Estimate(v table.View, e *api.Estimate) string {
+	in, said := strings.CutPrefix(e.Text, "starts ") // when, in the controller's words
 	var text string
 	switch {
 	case e.Now:
 		text = "it would start at once"
+	case said && v.Relative && !e.At.IsZero():
+		text = "it would start " + in
 	case !e.At.IsZero():
 		text = "it would start " + string(v.Moment(nil, e.At))
 	case e.Text != "":
@@ -88,7 +91,7 @@ func Estimate(v table.View, e *api.Estimate) string {
 	if len(e.Nodes) > 0 {
 		text += " on " + human.Hosts(e.Nodes)
 	}
-	if e.Text != "" {
+	if e.Text != "" && !said {
 		text += ": " + e.Text
 	}
 	return text

@@ -27,7 +27,7 @@ type List struct {
 	Long     bool     `short:"l" xor:"columns" help:"More columns, and reasons in sentences."`
 	Format   string   `short:"o" xor:"columns" placeholder:"FORMAT" help:"Columns by name, as id,name,state,left,priority; or Slurm's format, as '%i %.20j %T %M %R'; %.8i is 8 wide and flush right; or json or yaml."`
 	Priority bool     `xor:"columns" help:"Jobs that wait, with their priority by factor."`
-	Start    bool     `xor:"columns" help:"Jobs that wait, by when they are expected to start."`
+	Start    bool     `xor:"columns" help:"Jobs that wait, by when they are expected to start, and what the others wait for, in a sentence."`
 	Sort     string   `short:"S" placeholder:"COLUMNS" help:"Order by these columns, as -priority,id; a minus for the largest first."`
 	Users    []string `short:"u" name:"user" help:"Only jobs of these users."`
 	Me       bool     `help:"Only your own jobs."`
@@ -222,7 +222,7 @@ func (o *List) print(a *cli.App, l *api.JobList, form table.Layout[api.Job]) err
 		return listIDs(a, l)
 	}
 	v := a.View()
-	v.Text, v.As, v.NoHeader = o.Long, o.As, o.NoHeader
+	v.Text, v.As, v.NoHeader = o.Long || o.Start, o.As, o.NoHeader
 	if err := form.Write(a.Out, l.Jobs, v); err != nil {
 		return fmt.Errorf("write the list: %w", err)
 	}

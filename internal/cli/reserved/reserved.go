@@ -74,15 +74,31 @@ func Again(e *api.Recurrence) string {
 	if n, _ := fmt.Sscanf(e.Schedule, "%d %d * * %s", &minute, &hour, &rest); n == 3 {
 		if word, ok := map[string]string{"*": "day", "1-5": "weekday", "0,6": "weekend"}[rest]; ok {
 			text = fmt.Sprintf("each %s %02d:%02d", word, hour, minute)
-		} else if len(rest) == 1 && rest[0] >= '0' && rest[0] <= '6' {
-			text = fmt.Sprintf("each %s %02d:%02d", Weekdays[rest[0]-'0'], hour, minute)
+		} else if days := weekdays(rest); days != "" {
+			text = fmt.Sprintf("each %s %02d:%02d", days, hour, minute)
 		}
 	}
 	if e.Zone != "" && e.Zone != "UTC" {
 		text += " " + e.Zone
 	}
 	if !e.Until.IsZero() {
-		text += " until " + e.Until.Format(time.DateOnly)
+		zone, err := time.LoadLocation(e.Zone)
+		if err != nil {
+			zone = e.Until.Location()
+		}
+		text += ", last " + e.Until.Add(-time.Second).In(zone).Format(time.DateOnly)
 	}
 	return text
+}
+
+// weekdays are the names of days that a time table numbers, as 1,4; empty: it has other things.
+func weekdays(numbers string) string {
+	var names []string
+	for n := range strings.SplitSeq(numbers, ",") {
+		if len(n) != 1 || n[0] < '0' || n[0] > '6' {
+			return ""
+		}
+		names = append(names, Weekdays[n[0]-'0'])
+	}
+	return strings.Join(names, ",")
 }

@@ -25,7 +25,7 @@ func (s *Streams) openLog(ctx context.Context, req api.StreamRequest) (*logStrea
 		return l, nil
 	}
 	if errors.Is(err, errNotYet) {
-		return nil, fmt.Errorf("%s has no output yet: it is being started", req.Rank)
+		return nil, fmt.Errorf("%s has no output yet: it is being started", rankOf(req.Rank))
 	}
 	if err != nil {
 		return nil, err
@@ -36,8 +36,16 @@ func (s *Streams) openLog(ctx context.Context, req api.StreamRequest) (*logStrea
 // errNotYet says that a rank is on its way and has no log yet.
 var errNotYet = errors.New("not started yet")
 
+// rankOf is a rank as its user knows it: by the job, and of several by which one.
+func rankOf(id job.RankID) string {
+	if id.Rank > 0 {
+		return fmt.Sprintf("rank %d of job %d", id.Rank, id.Job)
+	}
+	return fmt.Sprintf("job %d", id.Job)
+}
+
 func noLog(id job.RankID) error {
-	return fmt.Errorf("no log of %s on this node: it never ran here, or its log was kept for its time and is gone", id)
+	return fmt.Errorf("no log of %s on this node: it never ran here, or its log was kept for its time and is gone", rankOf(id))
 }
 
 // logStream is a log as the body of a request, which may have to wait until
