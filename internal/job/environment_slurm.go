@@ -51,6 +51,9 @@ func batchVariables(in EnvInput) []variable {
 	job, list, count := formatUint(uint64(in.ID.Job)), FormatNodes(in.Nodes), strconv.Itoa(len(in.Nodes))
 	g := in.Spec.gbatch()
 	vs := []variable{
+		{"ENVIRONMENT", "BATCH"},
+		{"HOSTNAME", in.Node},
+		{"TMPDIR", "/tmp"},
 		{"SLURMD_NODENAME", in.Node},
 		{"SLURM_CLUSTER_NAME", "gbatch"},
 		{"SLURM_CPUS_ON_NODE", strconv.Itoa(len(in.Cores))},
@@ -81,7 +84,7 @@ func batchVariables(in EnvInput) []variable {
 	if own["SLURM_MEM_PER_CPU"] == "" && own["SLURM_MEM_PER_GPU"] == "" && !g.AllMemory {
 		vs = append(vs, variable{"SLURM_MEM_PER_NODE", strconv.FormatInt(in.MemoryBytes/mib, 10)})
 	}
-	for _, v := range []variable{{"SLURM_JOB_QOS", g.QOS}, {"SLURM_SUBMIT_DIR", g.Launch.Directory}, {"SLURM_SUBMIT_HOST", g.Launch.Host}} {
+	for _, v := range []variable{{"SLURM_JOB_QOS", cmp.Or(g.QOS, "normal")}, {"SLURM_SUBMIT_DIR", g.Launch.Directory}, {"SLURM_SUBMIT_HOST", g.Launch.Host}} {
 		if v.value != "" {
 			vs = append(vs, v)
 		}

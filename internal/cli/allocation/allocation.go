@@ -57,7 +57,7 @@ func allocate(ctx context.Context, a *cli.App, w wanted) (*allocation, error) {
 	image, _ := a.Env(ImageVariable)
 	dir, host := a.Place()
 	sub, err := slurm.Allocation(slurm.Options{
-		Line: w.line, DefaultImage: image, FileName: w.name, Directory: dir, Host: host, Variables: w.variables, Reservation: a.Reservation(ctx),
+		Line: w.line, DefaultImage: image, FileName: w.name, Directory: dir, Host: host, Variables: w.variables, Reservation: a.Reservation(ctx), Widest: a.Widest(ctx),
 		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	}, job.LaunchDir+"/"+launch.RankProgram, launch.ModeAllocation)
 	if err != nil {

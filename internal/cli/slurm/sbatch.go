@@ -42,7 +42,7 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
 		Line: c.Options, DefaultImage: image, Args: c.Args, Own: c.Own,
-		FileName: jobName, File: file, Directory: dir, Host: host, Reservation: a.Reservation(ctx),
+		FileName: jobName, File: file, Directory: dir, Host: host, Reservation: a.Reservation(ctx), Widest: a.Widest(ctx),
 		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	})
 	if err != nil {

@@ -82,7 +82,7 @@ func before(ctx context.Context, a *cli.App, id string) (job.Submission, error) 
 // surroundings are what a job's file alone does not say.
 func (s *source) surroundings(ctx context.Context, a *cli.App, secrets map[string]string) importer.Options {
 	here := importer.Options{
-		Format: s.format, Image: s.overrides.Image, Reservation: a.Reservation(ctx),
+		Format: s.format, Image: s.overrides.Image, Reservation: a.Reservation(ctx), Widest: a.Widest(ctx),
 		Env: s.environment(a, secrets), Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	}
 	here.Directory, here.Host = a.Place()

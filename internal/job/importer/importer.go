@@ -51,6 +51,7 @@ type Options struct {
 
 	// Reservation finds one that a script, or an option of sbatch, names; nil: none.
 	Reservation func(name string) (slurm.Reservation, error)
+	Widest      func(partitions []string) int // the most cores of a node; see slurm.Options
 
 	// Where the file was written: variables of its author, the time, and the
 	// zone of dates without one (nil: UTC). A file that needs what is missing
@@ -117,7 +118,7 @@ func TakesArguments(data []byte, format Format) bool {
 // slurm are the options of the reader of batch scripts.
 func (o *Options) slurm() slurm.Options {
 	return slurm.Options{Args: o.Args, Line: o.Line, Image: o.Image, FileName: o.FileName, File: o.File, Directory: o.Directory, Host: o.Host,
-		Reservation: o.Reservation, Env: o.Env, Now: o.Now, Zone: o.Zone}
+		Reservation: o.Reservation, Widest: o.Widest, Env: o.Env, Now: o.Now, Zone: o.Zone}
 }
 
 // Detect tells the format of a job file from its content. Anything that starts

@@ -269,15 +269,18 @@ func bindings() []option {
 	return []option{
 		{long: "cpu-bind", takes: '=', env: "SLURM_CPU_BIND", set: func(o *options, v string) error {
 			for word := range strings.SplitSeq(v, ",") {
-				word, _, _ = strings.Cut(word, ":")
+				word, _, _ = strings.Cut(strings.Replace(word, "=", ":", 1), ":")
 				switch word {
+				case "map_cpu", "mask_cpu", "map_ldom", "mask_ldom": // numbers of a machine that is not this one
+					o.q.CPUBind = "cores"
+					return nil
 				case "none", "no":
 					o.q.CPUBind = "none"
 				case "cores", "threads", "rank", "rank_ldom", "sockets", "ldoms", "boards":
 					o.q.CPUBind = "cores"
 				case "verbose", "v", "quiet", "q", "autobind", "auto":
 				default:
-					return errors.New("want none, cores, threads, sockets or ldoms: a task has cores of its own, in their order")
+					return errors.New("want none, cores, threads, sockets, ldoms, or a map or mask of cores: a task has cores of its own, in their order")
 				}
 			}
 			return nil

@@ -14,6 +14,7 @@ const defaultMemoryPerCore = 4 << 10
 // speak of tasks, cores, GPUs and the whole job.
 func (s *script) amounts() {
 	r, g := &s.spec.Request.Resources, s.spec.Gbatch
+	s.spread()
 	gpus := s.gpuCount()
 	if s.nodes > 1 {
 		g.Nodes = s.nodes
@@ -43,6 +44,24 @@ func (s *script) amounts() {
 		s.problem(0, "--nodelist", fmt.Sprintf("names %d nodes, and the job needs %d", len(list), s.nodes), "name more, or remove it")
 	} else if len(list) > s.nodes {
 		s.note(0, "--nodelist", fmt.Sprintf("names %d nodes, of which the job gets any %d", len(list), s.nodes))
+	}
+}
+
+// mayBeWide is how many cores any node is thought to have: the site is not asked for less.
+const mayBeWide = 8
+
+// spread takes as many nodes as the tasks need, where no node has the cores for all of
+// them and the script does not say how many nodes it wants.
+func (s *script) spread() {
+	each := max(s.cpusPerTask, 1)
+	free := !s.nodesGiven && s.tasksPerNode < 0 && !s.gpus.given && !s.gpusPerNode.given && !s.gpusPerTask.given && len(s.spec.Gbatch.NodeNames) == 0
+	if !free || s.o.Widest == nil || s.tasks < 2 || s.tasks*each <= mayBeWide {
+		return
+	}
+	if widest := s.o.Widest(s.spec.Gbatch.Partitions); widest >= each && s.tasks*each > widest {
+		fit := widest / each
+		s.nodes = min((s.tasks+fit-1)/fit, maxNodes)
+		s.note(0, "--ntasks", fmt.Sprintf("%d tasks are placed on %d nodes, as no node has more than %d cores", s.tasks, s.nodes, widest))
 	}
 }
 

@@ -41,6 +41,10 @@ type Options struct {
 	// Reservation finds one by its name or UUID; nil: none can be named.
 	Reservation func(name string) (Reservation, error)
 
+	// Widest is the most cores that a node has which is in one of these partitions, or in
+	// the site where there are none; nil, or 0: not known.
+	Widest func(partitions []string) int
+
 	// Where the script was written; see importer.Options.
 	Env  func(name string) (value string, ok bool)
 	Now  job.Instant

@@ -234,3 +234,28 @@ func TestArrayForms(t *testing.T) {
 		}
 	}
 }
+
+// TestSpread: tasks that fit no node are placed on as many as they need, where the script
+// does not say how many.
+func TestSpread(t *testing.T) {
+	o := surroundings
+	asked := ""
+	o.Widest = func(partitions []string) int { asked = fmt.Sprint(partitions); return 64 }
+	for options, want := range map[string][2]int{ // nodes, and cores of each
+		"-n 128 -p wide": {2, 64}, "-n 64": {1, 64}, "-n 65": {2, 33}, "-n 20 -c 10": {4, 50}, "-n 2 -c 100": {1, 200}, "-N 1 -n 128": {1, 128}, "-n 128 --ntasks-per-node=32": {4, 32}, "-n 128 -G 4": {1, 128}, "-n 8": {1, 8},
+	} {
+		asked = ""
+		sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G "+options+"\ntrue\n"), o)
+		if err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		got := [2]int{sub.Spec.Ranks(), sub.Spec.Request.Resources.CPUs}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", options, diff)
+		}
+		if options == "-n 128 -p wide" && asked != "[wide]" || options == "-n 8" && asked != "" {
+			t.Errorf("%s: the site was asked for %q", options, asked)
+		}
+	}
+}
