@@ -68,37 +68,37 @@ func (n *Node) freeFor(shape *Shape, f Fit) int64 {
 }
 
 // MisfitText is why the node can never hold a rank of the shape, in words.
-func (n *Node) MisfitText(shape *Shape, why Misfit) string {
+func (n *Node) MisfitText(shape *Shape, why misfit) string {
 	switch why {
-	case WrongCluster:
+	case wrongCluster:
 		return fmt.Sprintf("is in cluster %d", n.Cluster)
-	case WrongPartition:
+	case wrongPartition:
 		if len(n.Partitions) == 0 {
 			return "is in no partition"
 		}
 		return "is in " + words.Names("partition", n.Partitions)
-	case LacksFeature:
+	case lacksFeature:
 		return fmt.Sprintf("lacks features: has %q", n.Features)
-	case LacksStorage:
+	case lacksStorage:
 		return "lacks storage: has " + rootNames(n.Storage)
-	case LacksModel:
+	case lacksModel:
 		if len(n.GPUs) == 0 {
 			return "has no GPU"
 		}
 		return fmt.Sprintf("has %s", n.GPUs[0].Model)
-	case LacksGPUMem:
+	case lacksGPUMem:
 		return fmt.Sprintf("its GPUs have %s GiB", words.GiB(n.GPUs[0].MemMiB))
-	case LacksComputeCap:
+	case lacksComputeCap:
 		return fmt.Sprintf("its GPUs have compute capability %d.%d", n.GPUs[0].ComputeCap/10, n.GPUs[0].ComputeCap%10)
-	case LacksCUDA:
+	case lacksCUDA:
 		return fmt.Sprintf("has CUDA %d.%d", n.CUDA/100, n.CUDA%100)
-	case LacksDisk:
+	case lacksDisk:
 		return fmt.Sprintf("has a disk of %s GiB", words.GiB(n.DiskMiB))
-	case NoSharing:
+	case noSharing:
 		return "does not allow shares of a GPU"
-	case FewGPUs:
+	case fewGPUs:
 		return fmt.Sprintf("has %d such GPUs of %d", shape.On(n.Kind).GPUs.Count(), shape.Least())
-	case FewCores:
+	case fewCores:
 		return fmt.Sprintf("has %s cores of %s", words.Thousandths(n.MilliCPU), words.Thousandths(shape.MilliCPU))
 	}
 	return fmt.Sprintf("has %s GiB of %s", words.GiB(n.MemMiB), words.GiB(shape.MemMiB))

@@ -38,7 +38,7 @@ func (ix *Index) NeverText(shape *Shape, matching int) string {
 		return "there are no nodes"
 	}
 	models := ix.Models()
-	if len(models) == 0 && (most == LacksModel || most == FewGPUs) {
+	if len(models) == 0 && (most == lacksModel || most == fewGPUs) {
 		return "no node has a GPU"
 	}
 	in := ""
@@ -48,25 +48,25 @@ func (ix *Index) NeverText(shape *Shape, matching int) string {
 	n := near.Sample
 	largest := fmt.Sprintf("largest: %s on %s", capacityText(n, near.GPUs), firstName(near))
 	switch most {
-	case WrongCluster:
+	case wrongCluster:
 		return fmt.Sprintf("no node%s is in cluster %d", in, shape.Cluster)
-	case WrongPartition:
+	case wrongPartition:
 		return "no node is in " + words.Names("partition", shape.Partitions)
-	case LacksFeature:
+	case lacksFeature:
 		return ix.featuresText(shape)
-	case LacksStorage:
+	case lacksStorage:
 		return ix.storageText(shape)
-	case LacksModel:
+	case lacksModel:
 		return fmt.Sprintf(`no node has gpuModel "%s" (models here: %s)`, strings.Join(shape.GPUModels, `" or "`), strings.Join(models, ", "))
-	case LacksGPUMem:
+	case lacksGPUMem:
 		return fmt.Sprintf("no such GPU has %s GiB of memory", words.GiB(shape.GPUMemMiB))
-	case LacksComputeCap:
+	case lacksComputeCap:
 		return fmt.Sprintf("no such GPU has compute capability %d.%d", shape.MinComputeCap/10, shape.MinComputeCap%10)
-	case LacksCUDA:
+	case lacksCUDA:
 		return fmt.Sprintf("no such node has CUDA %d.%d", shape.MinCUDA/100, shape.MinCUDA%100)
-	case LacksDisk:
+	case lacksDisk:
 		return fmt.Sprintf("no such node has a disk of %s GiB", words.GiB(shape.DiskMiB))
-	case NoSharing:
+	case noSharing:
 		return "no node with such GPUs allows shares of a GPU: ask for a whole one"
 	}
 	return fmt.Sprintf("no node%s has %s (%s)", in, shape.rankText(), largest)
@@ -106,7 +106,7 @@ func (ix *Index) featuresText(shape *Shape) string {
 	var least []string
 	name := ""
 	for _, nodeKind := range ix.Order {
-		if l := shape.lacks(nodeKind.Sample); shape.On(nodeKind).Why == LacksFeature && (name == "" || len(l) < len(least)) {
+		if l := shape.lacks(nodeKind.Sample); shape.On(nodeKind).Why == lacksFeature && (name == "" || len(l) < len(least)) {
 			least, name = l, firstName(nodeKind)
 		}
 	}

@@ -30,29 +30,29 @@ type Shape struct {
 type Fit struct {
 	OK   bool
 	GPUs GPUSet // those that will do
-	Why  Misfit // what is missing first, where not ok
+	Why  misfit // what is missing first, where not ok
 	Away string // storage of the shape that is away there now: nothing starts until it is back
 }
 
-// Misfit is what a node lacks for ever, in the order in which it is told.
-type Misfit uint8
+// misfit is what a node lacks for ever, in the order in which it is told.
+type misfit uint8
 
 const (
-	FitsAll Misfit = iota
-	WrongCluster
-	WrongPartition
-	WrongName
-	LacksFeature
-	LacksStorage
-	LacksModel
-	LacksGPUMem
-	LacksComputeCap
-	LacksCUDA
-	LacksDisk
-	NoSharing
-	FewGPUs
-	FewCores
-	LittleMemory
+	FitsAll misfit = iota
+	wrongCluster
+	wrongPartition
+	wrongName
+	lacksFeature
+	lacksStorage
+	lacksModel
+	lacksGPUMem
+	lacksComputeCap
+	lacksCUDA
+	lacksDisk
+	noSharing
+	fewGPUs
+	fewCores
+	littleMemory
 )
 
 // maxKnown bounds the requests whose shapes are found without a look at them.
@@ -151,35 +151,35 @@ func (shape *Shape) match(kind *Kind) Fit {
 	var f Fit
 	switch {
 	case shape.Cluster != 0 && shape.Cluster != n.Cluster:
-		f.Why = WrongCluster
+		f.Why = wrongCluster
 		return f
 	case !shape.in(n.Partitions):
-		f.Why = WrongPartition
+		f.Why = wrongPartition
 		return f
 	case len(shape.Features)+len(shape.AnyFeatures) > 0 && len(shape.lacks(n)) > 0:
-		f.Why = LacksFeature
+		f.Why = lacksFeature
 		return f
 	}
 	var has bool
 	if f.Away, has = shape.storageOf(n); !has {
-		f.Why = LacksStorage
+		f.Why = lacksStorage
 		return f
 	}
 	f.GPUs, f.Why = shape.GPUsOf(n)
 	switch {
 	case f.Why != FitsAll:
 	case shape.MinCUDA > n.CUDA:
-		f.Why = LacksCUDA
+		f.Why = lacksCUDA
 	case shape.DiskMiB > n.DiskMiB:
-		f.Why = LacksDisk
+		f.Why = lacksDisk
 	case shape.Share() && !n.AllowShare:
-		f.Why = NoSharing
+		f.Why = noSharing
 	case f.GPUs.Count() < shape.Least():
-		f.Why = FewGPUs
+		f.Why = fewGPUs
 	case shape.MilliCPU > n.MilliCPU:
-		f.Why = FewCores
+		f.Why = fewCores
 	case shape.MemMiB > n.MemMiB:
-		f.Why = LittleMemory
+		f.Why = littleMemory
 	default:
 		f.OK = true
 	}
@@ -200,7 +200,7 @@ func (shape *Shape) Least() int {
 
 // GPUsOf is the GPUs of a node that satisfy the constraints, and if there are
 // none, the constraint that rules the last ones out.
-func (shape *Shape) GPUsOf(n *spec.Node) (GPUSet, Misfit) {
+func (shape *Shape) GPUsOf(n *spec.Node) (GPUSet, misfit) {
 	var out GPUSet
 	why := FitsAll
 	for i, g := range n.GPUs {
@@ -215,14 +215,14 @@ func (shape *Shape) GPUsOf(n *spec.Node) (GPUSet, Misfit) {
 	case !out.Empty() || !constrained:
 		return out, FitsAll
 	case len(n.GPUs) == 0 && len(shape.Models) > 0:
-		return out, LacksModel
+		return out, lacksModel
 	case len(n.GPUs) == 0:
-		return out, FewGPUs
+		return out, fewGPUs
 	}
 	return out, why
 }
 
-func (shape *Shape) gpuMisfit(g *spec.GPU) Misfit {
+func (shape *Shape) gpuMisfit(g *spec.GPU) misfit {
 	mem := g.MemMiB
 	if shape.Share() {
 		mem = mem * shape.MilliGPU / spec.WholeGPU
@@ -230,11 +230,11 @@ func (shape *Shape) gpuMisfit(g *spec.GPU) Misfit {
 	model := strings.ToLower(g.Model)
 	switch {
 	case len(shape.Models) > 0 && !slices.ContainsFunc(shape.Models, func(m string) bool { return strings.Contains(model, m) }):
-		return LacksModel
+		return lacksModel
 	case mem < shape.GPUMemMiB:
-		return LacksGPUMem
+		return lacksGPUMem
 	case g.ComputeCap < shape.MinComputeCap:
-		return LacksComputeCap
+		return lacksComputeCap
 	}
 	return FitsAll
 }
