@@ -10,34 +10,6 @@ import (
 	"time"
 )
 
-// Info describes an image in the store.
-type Info struct {
-	Digest  string
-	Refs    []string // names it was pulled by, newest last
-	Size    int64    // unpacked bytes, shared layers included
-	LastUse time.Time
-	Holds   []string // ids, sorted
-}
-
-// Images lists the store, most recently used first.
-func (s *Store) Images() []Info {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	held := map[string][]string{}
-	for id, h := range s.holds {
-		held[h.Digest] = append(held[h.Digest], id)
-	}
-	list := make([]Info, 0, len(s.images))
-	for digest, rec := range s.images {
-		slices.Sort(held[digest])
-		list = append(list, Info{Digest: digest, Refs: slices.Clone(rec.Refs), Size: rec.Size, LastUse: rec.lastUse, Holds: held[digest]})
-	}
-	slices.SortFunc(list, func(a, b Info) int {
-		return cmp.Or(b.LastUse.Compare(a.LastUse), strings.Compare(a.Digest, b.Digest))
-	})
-	return list
-}
-
 // Usage is how many images there are, and what their layers take on disk.
 func (s *Store) Usage() (images int, bytes int64) {
 	s.mu.Lock()

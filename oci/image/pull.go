@@ -75,18 +75,6 @@ func (s *Store) use(img *Image, r ref.Ref, identity string) (*Image, error) {
 	return img, s.useLocked(rec, r, identity, false)
 }
 
-// Resolve returns the digest that a reference names now, as Image.Digest would
-// have it, and checks that the credentials may read it. It pulls nothing.
-func (s *Store) Resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.config.PullTimeout, errPullTimeout)
-	defer cancel()
-	digest, err := s.resolve(ctx, r, creds)
-	if err != nil {
-		return "", s.errorFor(r, err)
-	}
-	return digest.String(), nil
-}
-
 func (s *Store) resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) (digest v1.Hash, err error) {
 	if err := checkRef(r); err != nil {
 		return digest, err

@@ -120,17 +120,6 @@ func (s *Store) writeRecordLocked(rec *record) error {
 	return os.Chtimes(file, rec.lastUse, rec.lastUse)
 }
 
-// Load returns an image that is in the store, without asking whether the
-// caller may use it: for those that it holds. It fails if the image is not
-// there in full.
-func (s *Store) Load(digest string) (*Image, error) {
-	_, img := s.image(digest)
-	if img == nil {
-		return nil, fmt.Errorf("load image %s: %w", digest, errAbsent)
-	}
-	return img, nil
-}
-
 // image returns an image if all of it is there and undamaged.
 func (s *Store) image(digest string) (*record, *Image) {
 	s.mu.Lock()
