@@ -23,7 +23,7 @@ const daemonEnv = "GBATCH_TEST_DAEMON"
 
 func daemonMain() {
 	for dir := range strings.SplitSeq(os.Getenv(daemonEnv), ":") {
-		if _, err := oci.Start(dir); err != nil {
+		if _, err := new(oci.Pool).Start(dir, oci.Handover{}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -213,16 +213,16 @@ func TestAdoptStates(t *testing.T) {
 	adopt(t, b, oci.StateNone)
 	b.prepare()
 	adopt(t, b, oci.StateReady)
-	s, err := oci.Start(b.dir)
+	s, err := new(oci.Pool).Start(b.dir, oci.Handover{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oci.Start(b.dir); err == nil {
+	if _, err := new(oci.Pool).Start(b.dir, oci.Handover{}); err == nil {
 		t.Error("two shims in one directory")
 	}
 	<-s.Done()
 	adopt(t, b, oci.StateFinished)
-	if _, err := oci.Start(b.dir); err == nil || !strings.Contains(err.Error(), "used before") {
+	if _, err := new(oci.Pool).Start(b.dir, oci.Handover{}); err == nil || !strings.Contains(err.Error(), "used before") {
 		t.Errorf("start again: %v", err)
 	}
 }
@@ -268,19 +268,21 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-lost.shim.Done()
-	// A directory without its record, with a cgroup that still has processes.
-	if err := os.WriteFile(filepath.Join(parent, "stray"), nil, 0o600); err != nil {
+	if err := alive.shim.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// The killed shim lets go of its lock a moment after its connection.
-	poll(t, "sweep", func() bool {
-		_, err := oci.Sweep(oci.SweepRequest{CgroupPrefix: prefix, Dirs: []string{parent, parent + "/none"}, Keep: func(dir string) bool { return dir == kept.dir }})
+	<-alive.shim.Done()
+	// A killed shim lets go of its lock a moment after its connection.
+	poll(t, "removal", func() bool {
+		err := errors.Join(oci.Remove(alive.dir), oci.Remove(lost.dir))
 		if err != nil && !errors.Is(err, oci.ErrAlive) {
 			t.Fatal(err)
 		}
 		return err == nil
 	})
-	<-alive.shim.Done()
+	if _, err := cgroups.Sweep(prefix, func(path string) bool { return path == kept.req.CgroupPath }); err != nil {
+		t.Fatal(err)
+	}
 	if entries, _ := os.ReadDir(parent); len(entries) != 1 || entries[0].Name() != kept.id {
 		t.Errorf("left: %v", entries)
 	}

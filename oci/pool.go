@@ -45,9 +45,9 @@ type assignment struct {
 // idleTime is how long a shim waits for its next container.
 const idleTime = 10 * time.Second
 
-// Start is [Start] by a shim that waits, or else by a new one, for a container that
-// may be handed something over, as one whose [ShimConfig] has a Network is. The
-// shim gets copies of the files; the caller closes its own.
+// Start begins a container in a directory that Prepare made, by a shim that waits or
+// else by a new one, and does not wait for it. An error means that no shim runs there.
+// The shim gets copies of the files of h; the caller closes its own.
 func (p *Pool) Start(dir string, h Handover) (*Container, error) {
 	s, err := p.start(dir, h)
 	if err != nil {

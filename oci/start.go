@@ -16,11 +16,6 @@ import (
 	"gbatch/cgroups"
 )
 
-// Start begins a shim in a directory that Prepare made, and does not wait for
-// the container. An error means that no shim runs. See [Pool.Start] for a container
-// that is handed something over.
-func Start(dir string) (*Container, error) { return new(Pool).Start(dir, Handover{}) }
-
 func (p *Pool) start(dir string, h Handover) (*Container, error) {
 	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
 		return nil, errors.New("the directory was used before; each attempt needs its own")

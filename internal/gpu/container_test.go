@@ -168,7 +168,7 @@ func runContainer(t *testing.T, script string, edit func(*oci.SpecRequest), give
 			t.Error(err)
 		}
 	})
-	shim, err := oci.Start(dir)
+	shim, err := new(oci.Pool).Start(dir, oci.Handover{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func BenchmarkBareRuntime(b *testing.B) {
 		if err := oci.Prepare(box, spec, oci.ShimConfig{ID: id, Layers: img.Layers}); err != nil {
 			return err
 		}
-		container, err := oci.Start(box)
+		container, err := new(oci.Pool).Start(box, oci.Handover{})
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (b *box) prepare() error {
 
 // startAndLeave is the whole life of a daemon that starts a container and dies.
 func startAndLeave(dir string) error {
-	_, err := oci.Start(dir)
+	_, err := new(oci.Pool).Start(dir, oci.Handover{})
 	return err
 }
 
@@ -82,7 +82,7 @@ func (b *box) run() (oci.Exit, string, error) {
 	if err := b.prepare(); err != nil {
 		return oci.Exit{}, "", err
 	}
-	shim, err := oci.Start(b.dir)
+	shim, err := new(oci.Pool).Start(b.dir, oci.Handover{})
 	if err != nil {
 		return oci.Exit{}, "", err
 	}
