@@ -137,9 +137,6 @@ func (s CPUSet) Has(cpu int) bool {
 // IsEmpty says whether the set has no CPU.
 func (s CPUSet) IsEmpty() bool { return len(s.words) == 0 }
 
-// Equal says whether both sets have the same CPUs.
-func (s CPUSet) Equal(o CPUSet) bool { return s.Minus(o).IsEmpty() && o.Minus(s).IsEmpty() }
-
 // Union returns the CPUs that are in either set.
 func (s CPUSet) Union(o CPUSet) CPUSet {
 	return s.combine(o, func(a, b uint64) uint64 { return a | b })
