@@ -5,33 +5,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
-
-// lines keeps the order of the jobs of one view: who lists jobs after another
-// asks for the same, while little changes, and who may be told what is a little
-// old is told what was found for others.
-type lines struct {
-	mu    sync.Mutex
-	last  *ordered
-	valid time.Time // when last was of the newest view
-}
-
-// at is the order of a view, or that of one that was the newest less than age ago.
-func (l *lines) at(v *state.View, now time.Time, age time.Duration) *ordered {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.last != nil && l.last.view == v:
-		l.valid = now
-	case l.last == nil || age == 0 || now.Sub(l.valid) > age:
-		l.last, l.valid = order(v), now
-	}
-	return l.last
-}
 
 // ordered is the jobs of a view that are not over, in the order of lists. Apart from
 // what it keeps of what was found it never changes.

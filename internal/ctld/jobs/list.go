@@ -88,7 +88,7 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 		return nil, err
 	}
 	id := access.Caller(ctx)
-	l := s.lines.at(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second)
+	l := s.orders.Of(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second, order)
 	found, below := l.selected(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) })
 	out := api.JobList{Jobs: []api.Job{}, Total: len(found)}
 	found = found[min(f.Offset, len(found)):]

@@ -30,7 +30,7 @@ type Queries struct {
 	Curves *curves.Store
 	Untold func(job.Number) []api.Untold // messages about a job that nobody has taken
 
-	lines lines
+	orders jobstore.Made[*ordered]
 }
 
 type showInput struct {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control/partition"
 	"gbatch/internal/ctld/access"
+	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/wire"
@@ -35,9 +35,7 @@ type List struct {
 	Skews   *samples.Skews
 	Now     func() time.Time
 
-	mu    sync.Mutex
-	last  *pictured // of the nodes last listed
-	valid time.Time // when last was of the newest view
+	pictures jobstore.Made[*pictured]
 }
 
 // All is all nodes, or some of them, with what they do at the moment.
@@ -66,16 +64,7 @@ func (s *List) All(ctx context.Context, in *clusterInput) (*api.ClusterInfo, err
 
 // picture is the nodes of the newest view, or of one that was that less than age ago.
 func (s *List) picture(age time.Duration) *pictured {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, now := s.View(), s.Now()
-	switch {
-	case s.last != nil && s.last.view == v:
-		s.valid = now
-	case s.last == nil || age == 0 || now.Sub(s.valid) > age:
-		s.last, s.valid = picture(v), now
-	}
-	return s.last
+	return s.pictures.Of(s.View(), s.Now(), age, picture)
 }
 
 // pictured is the nodes of a view as they are told, in two orders. It never changes.
