@@ -129,8 +129,8 @@ func (c *Container) PID() int {
 // it had. Exit then tells the result.
 func (c *Container) Done() <-chan struct{} { return c.done }
 
-// Wait waits for Done or the context's end.
-func (c *Container) Wait(ctx context.Context) error {
+// wait waits for Done or the context's end.
+func (c *Container) wait(ctx context.Context) error {
 	select {
 	case <-c.done:
 		return nil
@@ -169,8 +169,8 @@ var ErrNeverStarted = errors.New("the shim died before the container began")
 // processes' end first.
 const callTimeout = 15 * time.Second
 
-// ErrGone answers a request to a shim that has died.
-var ErrGone = errors.New("the container has ended")
+// errGone answers a request to a shim that has died.
+var errGone = errors.New("the container has ended")
 
 func (c *Container) call(ctx context.Context, req request) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -188,19 +188,19 @@ func (c *Container) call(ctx context.Context, req request) error {
 		c.mu.Unlock()
 	}()
 	if err != nil {
-		return fmt.Errorf("%s: %w", req.Op, ErrGone)
+		return fmt.Errorf("%s: %w", req.Op, errGone)
 	}
 	select {
 	case r, ok := <-ch:
 		if !ok {
-			return fmt.Errorf("%s: %w", req.Op, ErrGone)
+			return fmt.Errorf("%s: %w", req.Op, errGone)
 		}
 		if r.Error != "" {
 			return fmt.Errorf("%s: %s", req.Op, r.Error)
 		}
 		return nil
 	case <-c.done:
-		return fmt.Errorf("%s: %w", req.Op, ErrGone)
+		return fmt.Errorf("%s: %w", req.Op, errGone)
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", req.Op, ctx.Err())
 	}
@@ -215,7 +215,7 @@ func (c *Container) Signal(sig syscall.Signal) error {
 // Kill ends every process of the container, or keeps it from starting.
 func (c *Container) Kill() error {
 	err := c.call(context.Background(), request{Op: opKill})
-	if errors.Is(err, ErrGone) {
+	if errors.Is(err, errGone) {
 		return nil
 	}
 	return err
@@ -238,10 +238,10 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 			}
 		}
 	}
-	if err := c.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, ErrGone) {
+	if err := c.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, errGone) {
 		return err
 	}
-	return c.Wait(ctx)
+	return c.wait(ctx)
 }
 
 // Pause freezes the container's processes; Resume lets them go on.

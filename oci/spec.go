@@ -50,7 +50,7 @@ type SpecRequest struct {
 	Hostname     string
 	Mounts       []Mount
 	Tmpfs        []Tmpfs
-	ShmBytes     int64 // size of /dev/shm; 0 is DefaultShmBytes
+	ShmBytes     int64 // size of /dev/shm; 0 is defaultShmBytes
 	Devices      []specs.LinuxDevice
 	ReadOnlyRoot bool
 	Network      Network
@@ -83,8 +83,8 @@ type Network struct {
 	Path string // an existing namespace, such as "/run/gbatch/net/7.0"
 }
 
-// DefaultShmBytes is the size of /dev/shm when none is asked for.
-const DefaultShmBytes = 64 << 20
+// defaultShmBytes is the size of /dev/shm when none is asked for.
+const defaultShmBytes = 64 << 20
 
 // groupsAnnotation carries SpecRequest.Groups to the shim: runtime-spec has
 // only numbers for groups, and names are resolved inside the mounted image.

@@ -119,7 +119,7 @@ func sysMount(r SpecRequest) specs.Mount {
 
 func baseMounts(shm int64, sys specs.Mount) []specs.Mount {
 	if shm == 0 {
-		shm = DefaultShmBytes
+		shm = defaultShmBytes
 	}
 	return []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},

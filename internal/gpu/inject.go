@@ -104,10 +104,10 @@ func (in *injector) simulated() bool {
 	return ok
 }
 
-// Edit gives the container of spec exactly the given GPUs, in their order. It
+// edit gives the container of spec exactly the given GPUs, in their order. It
 // must be called for containers without GPUs too: their images may claim all.
 // Simulated GPUs come as environment only.
-func (in *injector) Edit(spec *specs.Spec, gpus []GPU) error {
+func (in *injector) edit(spec *specs.Spec, gpus []GPU) error {
 	gpus = slices.Clone(gpus)
 	slices.SortFunc(gpus, func(a, b GPU) int { return a.Index - b.Index })
 	if len(gpus) > 0 && !in.simulated() {

@@ -85,7 +85,7 @@ func TestInjectorRefuses(t *testing.T) {
 	}
 	uuid := discover(t, lib).GPUs[0].UUID
 	writeFile(t, filepath.Join(dir, "gpu.yaml"), "cdiVersion: 0.6.0\nkind: nvidia.com/gpu\ndevices:\n- name: "+uuid+"\n  containerEdits:\n    env: [A=1]\n")
-	err = in.Edit(specOf(), discover(t, lib).GPUs)
+	err = in.edit(specOf(), discover(t, lib).GPUs)
 	if err == nil || !strings.Contains(err.Error(), "CDI device example.com/rdma=all is in no file of "+dir) || !strings.Contains(err.Error(), "broken.yaml") {
 		t.Errorf("device that is not there: %v", err)
 	}

@@ -141,7 +141,7 @@ func (n *Node) Edits(spec *specs.Spec, uuids []string) error {
 			return fmt.Errorf("give GPU %s: %s", g.UUID, g.Unhealthy)
 		}
 	}
-	return n.Edit(spec, gpus)
+	return n.edit(spec, gpus)
 }
 
 // Close lets go of the driver.

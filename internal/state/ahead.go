@@ -40,7 +40,7 @@ func (a *Ahead) Put(n job.Number, value []byte) {
 	if old, ok := a.jobs[n]; ok && old.sum == sum {
 		return
 	}
-	if j, err := a.Interner.Job(value); err == nil {
+	if j, err := a.Interner.job(value); err == nil {
 		a.jobs[n] = aheadJob{sum, j}
 	} else {
 		delete(a.jobs, n)
@@ -54,5 +54,5 @@ func (a *Ahead) Take(n job.Number, value []byte) (*Job, error) {
 		delete(a.jobs, n)
 		return kept.job, nil
 	}
-	return a.Interner.Job(value)
+	return a.Interner.job(value)
 }

@@ -67,7 +67,7 @@ type Config struct {
 
 // Fixed bounds.
 const (
-	MaxLayers       = 400              // after removal of duplicates; the kernel's overlay takes 500
+	maxLayers       = 400              // after removal of duplicates; the kernel's overlay takes 500
 	maxBlob         = 4 << 20          // bytes of a manifest, index or config
 	maxBackoff      = 10 * time.Second // between two tries
 	graceAfterUse   = time.Minute      // in which GC leaves a just used image alone

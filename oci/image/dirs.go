@@ -45,8 +45,8 @@ func (s *Store) withDirs(layers []layer) ([]string, error) {
 			return nil, err
 		}
 	}
-	if len(ids) > MaxLayers {
-		return nil, fail(Unsupported, "needs %d layers where %d can be mounted; build it with fewer steps or squash it", len(ids), MaxLayers)
+	if len(ids) > maxLayers {
+		return nil, fail(Unsupported, "needs %d layers where %d can be mounted; build it with fewer steps or squash it", len(ids), maxLayers)
 	}
 	return ids, nil
 }

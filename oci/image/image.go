@@ -28,7 +28,7 @@ type Phase string
 // The phases, in order.
 const (
 	PhaseResolve  Phase = "resolve"
-	PhaseDownload Phase = "download"
+	phaseDownload Phase = "download"
 	PhaseUnpack   Phase = "unpack" // all bytes are here, the last are being written
 )
 

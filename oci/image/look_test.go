@@ -11,8 +11,8 @@ import (
 	"gbatch/oci/ref"
 )
 
-// Info describes an image in the store.
-type Info struct {
+// info describes an image in the store.
+type info struct {
 	Digest  string
 	Refs    []string // names it was pulled by, newest last
 	Size    int64    // unpacked bytes, shared layers included
@@ -21,19 +21,19 @@ type Info struct {
 }
 
 // Images lists the store, most recently used first.
-func (s *Store) Images() []Info {
+func (s *Store) Images() []info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := map[string][]string{}
 	for id, h := range s.holds {
 		held[h.Digest] = append(held[h.Digest], id)
 	}
-	list := make([]Info, 0, len(s.images))
+	list := make([]info, 0, len(s.images))
 	for digest, rec := range s.images {
 		slices.Sort(held[digest])
-		list = append(list, Info{Digest: digest, Refs: slices.Clone(rec.Refs), Size: rec.Size, LastUse: rec.lastUse, Holds: held[digest]})
+		list = append(list, info{Digest: digest, Refs: slices.Clone(rec.Refs), Size: rec.Size, LastUse: rec.lastUse, Holds: held[digest]})
 	}
-	slices.SortFunc(list, func(a, b Info) int {
+	slices.SortFunc(list, func(a, b info) int {
 		return cmp.Or(b.LastUse.Compare(a.LastUse), strings.Compare(a.Digest, b.Digest))
 	})
 	return list

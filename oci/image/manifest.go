@@ -166,8 +166,8 @@ func pairLayers(m *v1.Manifest, cfg *v1.ConfigFile) ([]layer, error) {
 	if len(layers) == 0 {
 		return nil, fail(Unsupported, "has no layers, so there is nothing to run")
 	}
-	if len(layers) > MaxLayers {
-		return nil, fail(Unsupported, "has %d layers where %d can be mounted; build it with fewer steps or squash it", len(layers), MaxLayers)
+	if len(layers) > maxLayers {
+		return nil, fail(Unsupported, "has %d layers where %d can be mounted; build it with fewer steps or squash it", len(layers), maxLayers)
 	}
 	return layers, nil
 }

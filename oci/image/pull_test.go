@@ -300,17 +300,17 @@ func TestUnsupportedImages(t *testing.T) {
 func TestTooManyLayers(t *testing.T) {
 	var m v1.Manifest
 	var cfg v1.ConfigFile
-	for i := range MaxLayers + 1 {
+	for i := range maxLayers + 1 {
 		h := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 60) + strconv.Itoa(1000+i)}
 		m.Layers = append(m.Layers, v1.Descriptor{Digest: h})
 		cfg.RootFS.DiffIDs = append(cfg.RootFS.DiffIDs, h)
 	}
 	_, err := pairLayers(&m, &cfg)
 	wantError(t, err, Unsupported, "has 401 layers where 400 can be mounted")
-	m.Layers = m.Layers[:MaxLayers]
+	m.Layers = m.Layers[:maxLayers]
 	_, err = pairLayers(&m, &cfg)
 	wantError(t, err, Corrupt, "has 400 layers in its manifest and 401 in its config")
-	cfg.RootFS.DiffIDs = cfg.RootFS.DiffIDs[:MaxLayers]
+	cfg.RootFS.DiffIDs = cfg.RootFS.DiffIDs[:maxLayers]
 	if _, err = pairLayers(&m, &cfg); err != nil {
 		t.Error(err)
 	}

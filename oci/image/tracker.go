@@ -11,14 +11,14 @@ type tracker struct {
 }
 
 func newTracker(h *hub, layers int) *tracker {
-	return &tracker{hub: h, p: Progress{Phase: PhaseDownload, Layers: layers}}
+	return &tracker{hub: h, p: Progress{Phase: phaseDownload, Layers: layers}}
 }
 
 func (t *tracker) update(change func(*Progress)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.p)
-	t.p.Phase = PhaseDownload
+	t.p.Phase = phaseDownload
 	if t.p.Bytes >= t.p.Total {
 		t.p.Phase = PhaseUnpack
 	}

@@ -12,14 +12,14 @@ type Curve struct {
 	Begin  time.Time
 	Step   time.Duration // that a point stands for
 	At     []int64       // seconds after Begin, where a point begins
-	Values [Kinds][]*float64
+	Values [kinds][]*float64
 }
 
 // curve is the series to read. Values have three digits, which is what is stored of
 // them; a kind that is never known has none.
 func (s *series) curve() *Curve {
 	c := &Curve{Begin: time.Unix(s.begin, 0).UTC(), Step: time.Duration(s.step) * time.Second}
-	var known [Kinds]bool
+	var known [kinds]bool
 	for i, p := range s.points {
 		if p == nothing() {
 			continue

@@ -18,7 +18,7 @@ const (
 	Received             // bytes a second, by a network of its own
 	Sent
 	Power // watts, of its GPUs
-	Kinds
+	kinds
 )
 
 // A series has at most this many points, and each stands at first for that many
@@ -29,7 +29,7 @@ const (
 )
 
 // Values are those of one moment, by kind; NaN: not known.
-type Values [Kinds]float64
+type Values [kinds]float64
 
 // unknown is the stored form of NaN. All others are logarithms: they err by less
 // than a thousandth, whatever their size, and take two bytes.
@@ -52,7 +52,7 @@ func unpack(q uint16) float64 {
 	return math.Exp2(float64(q)/perBit) - 1
 }
 
-type point [Kinds]uint16
+type point [kinds]uint16
 
 // series is what a rank used, from its first sample on. The zero value is empty.
 type series struct {
@@ -62,7 +62,7 @@ type series struct {
 
 	// What the last point is made of. After a series was read, that is the point itself.
 	sum Values
-	n   [Kinds]int
+	n   [kinds]int
 }
 
 // add takes in what was measured at a time. A time before the last point's, by a
@@ -76,7 +76,7 @@ func (s *series) add(at int64, v Values) {
 	}
 	for place := int((at - s.begin) / s.step); len(s.points) <= place; {
 		s.points = append(s.points, nothing())
-		s.n = [Kinds]int{}
+		s.n = [kinds]int{}
 	}
 	last := &s.points[len(s.points)-1]
 	for k := range v {
@@ -131,7 +131,7 @@ func (s *series) halve() {
 
 // resume begins to add to the last point.
 func (s *series) resume() {
-	s.n = [Kinds]int{}
+	s.n = [kinds]int{}
 	if len(s.points) == 0 {
 		return
 	}
@@ -186,7 +186,7 @@ func decode(raw []byte) (*series, error) {
 	raw = raw[max(n, 0):]
 	step, m := binary.Varint(raw)
 	raw = raw[max(m, 0):]
-	const size = 2 * int(Kinds)
+	const size = 2 * int(kinds)
 	if n <= 0 || m <= 0 || begin < 0 || begin > maxTime || step < firstStep || step > maxTime || len(raw)%size != 0 || len(raw) == 0 || len(raw) > maxPoints*size {
 		return nil, errDamaged
 	}

@@ -102,7 +102,7 @@ func TestDigits(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	s := &series{}
 	for i := range 300 {
-		s.add(int64(i*7), of(Kind(i%int(Kinds)), float64(i)))
+		s.add(int64(i*7), of(Kind(i%int(kinds)), float64(i)))
 	}
 	f.Add(s.encode())
 	f.Add([]byte{format, 0, 20})

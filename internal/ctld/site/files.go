@@ -3,7 +3,7 @@ package site
 // Names of files below Config.Dir.
 const (
 	StoreDir     = "store"
-	LogsDir      = "logs"
+	logsDir      = "logs"
 	VaultFile    = "secrets.key"
 	TokenKeyFile = "token.key"
 	TreesDir     = "trees"

@@ -12,12 +12,12 @@ import (
 // Where what jobs write is kept beside their nodes.
 const (
 	LogsOnNode     = "node" // nowhere else
-	LogsController = "controller"
+	logsController = "controller"
 	LogsS3         = "s3" // that, and when they are complete, as objects
 )
 
 // logPlaces are those that can be named.
-var logPlaces = []string{LogsOnNode, LogsController, LogsS3}
+var logPlaces = []string{LogsOnNode, logsController, LogsS3}
 
 // Logs is where logs are kept, and how much of them.
 type Logs struct {
@@ -46,7 +46,7 @@ func (b *LogBucket) Place() archive.Place {
 }
 
 func defaultLogs() Logs {
-	return Logs{Keep: LogsController, For: 30 * 86400, PerRankMiB: 64, PerUserMiB: 4096, TotalMiB: 51200, FreeMiB: 5120}
+	return Logs{Keep: logsController, For: 30 * 86400, PerRankMiB: 64, PerUserMiB: 4096, TotalMiB: 51200, FreeMiB: 5120}
 }
 
 // minRankMiB is the least that is kept of a log.
@@ -101,7 +101,7 @@ func (c Config) LogsPath() string {
 	if c.Logs.Dir != "" {
 		return c.Logs.Dir
 	}
-	return filepath.Join(c.Dir, LogsDir)
+	return filepath.Join(c.Dir, logsDir)
 }
 
 // KeepFor is For as a length of time.
