@@ -11,6 +11,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
+	"gbatch/oci/stage"
 	"gbatch/oci/userns"
 )
 
@@ -51,8 +52,12 @@ func cleanup(dir string) error {
 		return err
 	}
 	if cfg.ID != "" { // else what it wrote goes with its scratch directory
-		upper, work := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
-		if err := errors.Join(os.RemoveAll(upper), os.RemoveAll(work)); err != nil {
+		for i := range cfg.Before {
+			if err := stage.Remove(firstOf(cfg.Scratch, dir), partID(cfg.ID, i)); err != nil {
+				return err
+			}
+		}
+		if err := stage.Remove(firstOf(cfg.Scratch, dir), cfg.ID); err != nil {
 			return err
 		}
 	}
@@ -107,7 +112,7 @@ func Written(dir string) (string, error) {
 	if err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
 		return "", fmt.Errorf("find what the container wrote: %w", err)
 	}
-	upper, _ := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
+	upper, _ := stage.Written(firstOf(cfg.Scratch, dir), cfg.ID)
 	return upper, nil
 }
 
@@ -122,7 +127,7 @@ func Changes(dir string) (changes.Container, error) {
 	if r := cfg.Runtime; r != nil && r.Kind.Sandboxed() {
 		return changes.Container{}, errors.New("what a container of this runtime writes is not to be seen from outside of it")
 	}
-	upper, _ := upperDirs(firstOf(cfg.Scratch, dir), cfg.ID)
+	upper, _ := stage.Written(firstOf(cfg.Scratch, dir), cfg.ID)
 	out := changes.Container{Upper: upper, Skip: []string{"/dev", "/proc", "/sys"}}
 	if spec.Linux != nil {
 		out.IDs = userns.Map{UIDs: spec.Linux.UIDMappings, GIDs: spec.Linux.GIDMappings}

@@ -30,6 +30,7 @@ type Container struct {
 	waiting map[uint64]chan reply
 	phase   Phase
 	pid     int
+	part    string
 	changed chan struct{} // closed and replaced at each new phase
 }
 
@@ -102,7 +103,7 @@ func (c *Container) receive(r reply) {
 		}
 		return
 	}
-	c.phase, c.pid = r.Phase, r.PID
+	c.phase, c.pid, c.part = r.Phase, r.PID, r.Part
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -123,6 +124,13 @@ func (c *Container) PID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pid
+}
+
+// Part is the name of the part that runs; "": the last.
+func (c *Container) Part() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.part
 }
 
 // Done is closed when the shim has died, or is done with the container as if

@@ -13,6 +13,7 @@ import (
 	"gbatch/oci/logs"
 	"gbatch/oci/overlay"
 	"gbatch/oci/runtimes"
+	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
 )
 
@@ -66,6 +67,12 @@ type ShimConfig struct {
 	// MakeDirs are directories in the container that are made where the image
 	// has none. Everybody there may write to them.
 	MakeDirs []string `json:"make_dirs,omitempty"`
+
+	// Below are mounts of the spec whose sources lie in volumes; see stage.Below.
+	Below []stage.Below `json:"below,omitempty"`
+
+	// Before are programs that run before the spec's, one after the other.
+	Before []Part `json:"before,omitempty"`
 
 	// SignalFirst sends signals to the first process alone; see package signals.
 	SignalFirst bool `json:"signal_first,omitempty"`
@@ -144,6 +151,20 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return errors.New("the image has no layers")
 	case len(cfg.Layers) > overlay.MaxLayers:
 		return fmt.Errorf("the image has %d layers; at most %d can be mounted", len(cfg.Layers), overlay.MaxLayers)
+	case len(cfg.Before) > MaxParts:
+		return fmt.Errorf("%d programs run before the container's, at most %d can", len(cfg.Before), MaxParts)
+	case len(cfg.Before) > 0 && cfg.Runtime != nil:
+		return errors.New("another runtime cannot run programs before the container's")
+	}
+	for _, p := range cfg.Before {
+		own := cfg
+		own.Before, own.Layers, own.Network = nil, p.Layers, nil
+		if err := checkShimConfig(p.Spec, own); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+		if p.Spec.Linux.CgroupsPath != spec.Linux.CgroupsPath {
+			return fmt.Errorf("%s: has another cgroup than the container", p.Name)
+		}
 	}
 	return nil
 }
@@ -192,20 +213,4 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	return f, nil
-}
-
-// makeUpper makes the writable directories of one attempt.
-func makeUpper(scratch, id string) (upper, work string, err error) {
-	upper, work = upperDirs(scratch, id)
-	// The upper directory's mode is the mode of / in the container.
-	for dir, mode := range map[string]os.FileMode{upper: 0o755, work: 0o700} {
-		if err := os.Mkdir(dir, mode); err != nil {
-			return "", "", fmt.Errorf("make scratch directory: %w", err)
-		}
-	}
-	return upper, work, os.Chmod(upper, 0o755)
-}
-
-func upperDirs(scratch, id string) (upper, work string) {
-	return filepath.Join(scratch, id+".upper"), filepath.Join(scratch, id+".work")
 }

@@ -78,7 +78,7 @@ func (s *shim) watchExec(in *messageReader, process process, ended <-chan struct
 		default:
 		}
 		if err != nil {
-			s.container.hangUp(process)
+			s.box().hangUp(process)
 			return
 		}
 		if req.Op == opSignal {
@@ -139,9 +139,12 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File,
 	for _, f := range stdio {
 		s.received.give(f, p.User)
 	}
-	process, terminal, err := s.container.exec(p, req, stdio)
+	s.mu.Lock()
+	c, root := s.container, s.now.root.At
+	s.mu.Unlock()
+	process, terminal, err := c.exec(p, req, stdio)
 	if err != nil && !errors.Is(err, errEnded) {
-		return nil, nil, failure.Of(err, failure.Start{Process: p, Rootfs: stageRootfs})
+		return nil, nil, failure.Of(err, failure.Start{Process: p, Rootfs: root})
 	}
 	return process, terminal, err
 }
@@ -155,7 +158,7 @@ func (s *shim) rootOfFirst() (string, error) {
 
 // resolveInside looks a user up in the running container.
 func (s *shim) resolveInside(name string) (u users.User, err error) {
-	root, err := s.container.root()
+	root, err := s.box().root()
 	if err != nil {
 		return users.User{}, err
 	}
@@ -168,7 +171,9 @@ func (s *shim) resolveInside(name string) (u users.User, err error) {
 // execProcess is the container's process with another command and, where the
 // request says so, another user, directory and environment.
 func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
+	s.mu.Lock()
 	p := *s.spec.Process
+	s.mu.Unlock()
 	p.Args = req.Args
 	if req.Program {
 		p.Args = append([]string{sentProgram}, req.Args...)

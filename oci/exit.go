@@ -26,6 +26,8 @@ type Exit struct {
 	// and that the container failed. It comes from the kernel's counter, never
 	// from the code 137, which a program or a user can cause too.
 	OOMKilled bool `json:"oom_killed,omitempty"`
+	// Part is the name of the part that ended before the last one could begin.
+	Part string `json:"part,omitempty"`
 	// Stopped says that Kill or Stop ended the container, or kept it from starting.
 	Stopped bool `json:"stopped,omitempty"`
 	// LeaseOver says that it was ended because its lease had run out.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -23,7 +24,8 @@ type Handover struct {
 	Stdio stdio.Files // of the program; see ShimConfig.Stdio
 
 	// Env are NAME=value pairs over those of the spec that must be in no file,
-	// such as passwords: the spec lies on a disk. See SpecRequest.SecretEnv.
+	// such as passwords: the spec lies on a disk. See SpecRequest.SecretEnv. In the
+	// spec's arguments and variables a name between U+E000 and U+E001 is its value.
 	Env []string
 }
 
@@ -84,8 +86,35 @@ func (s *shim) takeEnv() error {
 	if json.Unmarshal(text, &env) != nil {
 		return fmt.Errorf("the variables that were handed over cannot be read") // and never what they are
 	}
-	s.spec.Process.Env, err = mergeEnv(s.spec.Process.Env, env)
-	return err
+	for _, p := range s.parts {
+		if p.Spec.Process.Env, err = mergeEnv(p.Spec.Process.Env, env); err != nil {
+			return err
+		}
+		putIn(p.Spec.Process.Args, env)
+		putIn(p.Spec.Process.Env, env)
+	}
+	return nil
+}
+
+// Around the name of a variable that is handed over, these stand for its value.
+const (
+	markBegin = "\uE000"
+	markEnd   = "\uE001"
+)
+
+// putIn replaces the marks of variables that were handed over by their values.
+func putIn(words, env []string) {
+	var pairs []string
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		pairs = append(pairs, markBegin+name+markEnd, value)
+	}
+	values := strings.NewReplacer(pairs...)
+	for i, w := range words {
+		if strings.Contains(w, markBegin) {
+			words[i] = values.Replace(w)
+		}
+	}
 }
 
 // giveOwn gives what lies at each of ShimConfig.Own to the container's user. Only

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
 )
 
@@ -28,7 +29,7 @@ func newOwn(s *shim) (*own, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := libcontainer.Create(seenByAll(stageState), s.cfg.ID, config)
+	c, err := libcontainer.Create(seenByAll(stageState), s.now.root.ID, config)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (s *shim) config() (*configs.Config, error) {
 	spec, linux, root := *s.spec, *s.spec.Linux, *s.spec.Root
 	spec.Linux, spec.Root = &linux, &root
 	linux.Namespaces = withoutUser(linux.Namespaces)
-	root.Path = stageRootfs
+	root.Path = s.now.root.At
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: s.cfg.ID, Spec: &spec})
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (s *shim) config() (*configs.Config, error) {
 	// lives until it has ended. A program may undo this: see lease.Guard.
 	config.ParentDeathSignal = int(unix.SIGKILL)
 	s.received.joinUser(config)
-	bundleAt(config, stage)
+	bundleAt(config, stage.Dir)
 	return config, nil
 }
 

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -21,8 +22,7 @@ import (
 	"gbatch/oci/confine"
 	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
-	"gbatch/oci/overlay"
-	"gbatch/oci/users"
+	"gbatch/oci/stage"
 )
 
 // What a shim inherits beside stdin, stdout and stderr.
@@ -38,21 +38,23 @@ type shim struct {
 	spec *specs.Spec
 	cfg  ShimConfig
 
-	received    received
-	v2          bool // the host has no v1 controllers
-	upper, work string
-	mounted     bool // the root file system
-	listener    *net.UnixListener
-	network     *shimNetwork // nil: nothing was handed over
-	lock        *os.File     // held until the container is over; never used
-	control     *os.File     // to whoever called Start; serve makes starter of it
-	starter     *net.UnixConn
+	received received
+	v2       bool // the host has no v1 controllers
+	listener *net.UnixListener
+	parts    []*part      // the last is the spec's own
+	began    time.Time    // the first part; zero: none did
+	network  *shimNetwork // nil: nothing was handed over
+	lock     *os.File     // held until the container is over; never used
+	control  *os.File     // to whoever called Start; serve makes starter of it
+	starter  *net.UnixConn
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
-	ended chan struct{}
 
-	mu        sync.Mutex // guards what follows, until the container runs, and all writes to conns
+	mu        sync.Mutex // guards what follows, spec from the start of the first part on, and all writes to conns
+	now       *part
+	ended     chan struct{}    // closed when the part's first process has ended
+	limits    []cgroups.Limits // that were set since the first part began
 	group     *cgroups.Group
 	phase     Phase
 	container container // nil until it is about to be created
@@ -69,7 +71,7 @@ type shim struct {
 func newShimState(lock, control *os.File) *shim {
 	return &shim{
 		phase: PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control,
-		calls: make(chan func()), ended: make(chan struct{}),
+		calls: make(chan func()), ended: make(chan struct{}), now: &part{last: true},
 	}
 }
 
@@ -127,24 +129,11 @@ func (s *shim) run() Exit {
 	if err := s.setup(); err != nil {
 		return s.failed(err)
 	}
-	pump, process, err := s.start()
-	if err != nil {
-		return s.failed(err)
-	}
-	started := time.Now()
-	if err := s.begin(process); err != nil {
-		return s.failed(err)
-	}
-	over := make(chan struct{})
-	s.keep(over)
-	s.network.serve()
-	state, err := s.await(process)
-	close(over)
-	s.network.close() // the ports are free before anybody hears of the end
-	if state == nil {
-		return s.failed(fmt.Errorf("wait for the container: %w", err))
-	}
-	exit := Exit{Started: started}
+	return s.runParts()
+}
+
+// exited is how a part ended by its first process.
+func (s *shim) exited(state *os.ProcessState) (exit Exit) {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = int(status.Signal())
 		exit.Code = 128 + exit.Signal
@@ -154,12 +143,7 @@ func (s *shim) run() Exit {
 	} else {
 		exit.Code = state.ExitCode()
 	}
-	s.dropTerminal()
-	exit.LogBytes = pump.Finish()
 	s.account(&exit)
-	s.mu.Lock()
-	s.ran = !pump.Hangs // a process with a thread that hangs serves no further container
-	s.mu.Unlock()
 	return exit
 }
 
@@ -167,29 +151,36 @@ func (s *shim) run() Exit {
 // meanwhile: what this thread is confined to holds for them too. The error is
 // also set when the code is not 0.
 func (s *shim) await(process process) (state *os.ProcessState, err error) {
+	ended := s.endOfPart()
 	go func() {
 		state, err = process.Wait()
-		close(s.ended)
+		close(ended)
 	}()
 	for {
 		select {
 		case f := <-s.calls:
 			f()
-		case <-s.ended:
+		case <-ended:
 			return state, err
 		}
 	}
 }
 
+func (s *shim) endOfPart() chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
 // onThread has f executed by the container's thread. False means that the
 // container has ended before.
 func (s *shim) onThread(f func()) bool {
-	done := make(chan struct{})
+	done, ended := make(chan struct{}), s.endOfPart()
 	select {
 	case s.calls <- func() { defer close(done); f() }:
 		<-done
 		return true
-	case <-s.ended:
+	case <-ended:
 		return false
 	}
 }
@@ -200,6 +191,9 @@ func (s *shim) setup() error {
 		return err
 	}
 	if err := atomicfile.ReadJSON(fileShim, &s.cfg); err != nil {
+		return err
+	}
+	if err := s.takeParts(); err != nil {
 		return err
 	}
 	if err := s.takeEnv(); err != nil {
@@ -230,17 +224,10 @@ func (s *shim) setup() error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separate mounts from the host: %w", err)
 	}
-	if err := s.mountRoot(); err != nil {
-		return failure.OfRootfs(err)
-	}
-	s.mounted = true
-	if err := resolveSpecUser(s.spec, stageRootfs); err != nil {
+	if err := s.mountRoots(); err != nil {
 		return err
 	}
-	if err := users.Check(s.received.ids, s.spec.Process.User); err != nil {
-		return err
-	}
-	if err := errors.Join(s.giveOwn(), s.bundle()); err != nil {
+	if err := s.giveOwn(); err != nil {
 		return err
 	}
 	host, err := cgroups.Detect()
@@ -259,35 +246,40 @@ func (s *shim) setup() error {
 			return err
 		}
 	}
-	fitHost(s.spec, host)
-	s.received.inheritLocked(s.spec.Process)
 	s.v2 = host.Mode == cgroups.V2
-	return errors.Join(fillSeccomp(s.spec), confine.Keyring(), confine.Thread())
+	for _, p := range s.parts {
+		fitHost(p.Spec, host)
+		s.received.inheritLocked(p.Spec.Process)
+		if err := fillSeccomp(p.Spec); err != nil {
+			return err
+		}
+	}
+	return errors.Join(confine.Keyring(), confine.Thread())
 }
 
-func (s *shim) mountRoot() error {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return err
-	}
+// mountRoots makes the root file systems of all parts, so that what is wrong with one of
+// them is known before anything runs.
+func (s *shim) mountRoots() error {
 	scratch := s.cfg.Scratch
 	if scratch == "" {
+		cwd, err := os.Getwd()
+		if err != nil {
+			return err
+		}
 		scratch = cwd
 	}
-	if s.upper, s.work, err = makeUpper(scratch, s.cfg.ID); err != nil {
-		return err
+	if err := stage.Make(); err != nil {
+		return failure.OfRootfs(err)
 	}
-	uid, gid, _ := s.received.ids.Host(0, 0)
-	if err := os.Chown(s.upper, uid, gid); err != nil {
-		return err
+	for _, p := range s.parts {
+		if err := s.mount(p, scratch); err != nil {
+			if f, ok := errors.AsType[*failure.Failure](err); ok {
+				return p.named(f)
+			}
+			return err
+		}
 	}
-	if err := makeStage(); err != nil {
-		return err
-	}
-	if err := overlay.Mount(overlay.Stack{Lower: s.cfg.Layers, User: s.received.user, Upper: s.upper, Work: s.work, Target: stageRootfs}); err != nil {
-		return err
-	}
-	return furnish(stageRootfs, &s.cfg, uid, gid)
+	return nil
 }
 
 // account reads the figures that disappear with the cgroup.
@@ -325,8 +317,8 @@ func (s *shim) failed(err error) Exit {
 	if s.spec != nil && s.spec.Process != nil {
 		spec = *s.spec
 	}
-	f := failure.Of(err, failure.Start{Process: spec.Process, Mounts: spec.Mounts, Rootfs: stageRootfs})
-	exit := Exit{Code: f.Code(), Failure: f}
+	f := failure.Of(err, failure.Start{Process: spec.Process, Mounts: spec.Mounts, Rootfs: cmp.Or(s.now.root.At, stageRootfs)})
+	exit := Exit{Code: f.Code(), Failure: s.now.named(f)}
 	s.account(&exit)
 	exit.OOMKilled = f.Kind == failure.MemoryTooSmall
 	return exit
@@ -356,8 +348,8 @@ func (s *shim) teardown() {
 	}
 	// So that it is gone when anybody hears of the end; the thread's end would
 	// unmount it a moment later.
-	if err := unix.Unmount(stageRootfs, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && s.mounted {
-		report(fmt.Errorf("unmount root file system: %w", err))
+	for _, p := range s.parts {
+		report(p.root.Unmount())
 	}
 	if s.listener != nil {
 		s.listener.Close() // removes the socket's file

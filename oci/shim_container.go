@@ -55,7 +55,7 @@ type process interface {
 
 // start makes the container up to the point where its first process waits for
 // the word to execute the user's program.
-func (s *shim) start() (*stdio.Pump, process, error) {
+func (s *shim) start(log *stdio.Log) (*stdio.Pump, process, error) {
 	var c container = &foreign{s: s}
 	if s.cfg.Runtime == nil {
 		own, err := newOwn(s)
@@ -71,7 +71,11 @@ func (s *shim) start() (*stdio.Pump, process, error) {
 	if stopped {
 		return nil, nil, errStopped
 	}
-	p, err := stdio.NewPump(stdio.Options{Dir: dirLog, Limits: s.cfg.Log, Terminal: s.spec.Process.Terminal, Files: s.received.stdio})
+	options := stdio.Options{Log: log, Terminal: s.spec.Process.Terminal}
+	if s.now.last {
+		options.Files = s.received.stdio
+	}
+	p, err := stdio.NewPump(options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,10 +86,15 @@ func (s *shim) start() (*stdio.Pump, process, error) {
 	// nothing of the user's can have happened and the rank may be started
 	// again. The disk works on it while the container is made.
 	marked := make(chan error, 1)
-	go func() { marked <- writeBegun(".") }()
+	go func(first bool) {
+		if first {
+			marked <- writeBegun(".")
+		}
+		close(marked)
+	}(s.began.IsZero())
 	process, err := c.create(p)
 	if err == nil {
-		if err = errors.Join(<-marked, p.Connect()); err != nil {
+		if err = errors.Join(<-marked, s.limitAnew(c), p.Connect()); err != nil {
 			err = s.abandon(process, err)
 		}
 	}
@@ -133,7 +142,7 @@ func (s *shim) watchOOM() {
 	if s.v2 {
 		return
 	}
-	events, err := s.container.oom()
+	events, err := s.container.oom() // by begin, which holds the lock
 	if err != nil {
 		fmt.Fprintln(os.Stderr, fmt.Errorf("watch the memory limit: %w", err))
 		return
@@ -221,13 +230,38 @@ func (s *shim) update(l cgroups.Limits) error {
 			return err
 		}
 	}
-	if err := s.container.set(l); err != nil {
+	s.mu.Lock()
+	c := s.container
+	s.limits = append(s.limits, l)
+	s.mu.Unlock()
+	if err := c.set(l); err != nil {
 		return err
 	}
 	if l.CPUs.IsEmpty() {
 		return nil
 	}
 	return bindTo(l.CPUs)
+}
+
+// limitAnew gives a part the limits that were changed while others before it ran: its
+// spec has those of the beginning.
+func (s *shim) limitAnew(c container) error {
+	s.mu.Lock()
+	limits := s.limits
+	s.mu.Unlock()
+	for _, l := range limits {
+		if err := c.set(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// box is the container that runs, or ran last.
+func (s *shim) box() container {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.container
 }
 
 // fits refuses a memory limit that would kill what runs: the kernel of v2 does

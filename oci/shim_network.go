@@ -48,9 +48,11 @@ func (s *shim) takeNetwork() error {
 		return nil
 	}
 	ns, listeners := s.received.network(len(cfg.Ports))
-	for i, ref := range s.spec.Linux.Namespaces {
-		if ref.Type == specs.NetworkNamespace {
-			s.spec.Linux.Namespaces[i].Path = pathOf(ns)
+	for _, p := range s.parts {
+		for i, ref := range p.Spec.Linux.Namespaces {
+			if ref.Type == specs.NetworkNamespace {
+				p.Spec.Linux.Namespaces[i].Path = pathOf(ns)
+			}
 		}
 	}
 	n := &shimNetwork{}

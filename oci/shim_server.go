@@ -47,7 +47,7 @@ func (s *shim) talk(conn *net.UnixConn) {
 	defer s.forget(conn)
 	s.mu.Lock()
 	s.conns[conn] = true
-	err := send(conn, reply{Version: protocolVersion, Phase: s.phase, PID: s.pid})
+	err := send(conn, s.phaseNow())
 	s.mu.Unlock()
 	if err != nil {
 		return
@@ -116,7 +116,7 @@ var errNotRunning = errors.New("the container does not run")
 func (s *shim) running() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase != PhaseRunning {
+	if s.phase != PhaseRunning || s.pid == 0 {
 		return 0, errNotRunning
 	}
 	return s.pid, nil
@@ -179,7 +179,7 @@ func (s *shim) signal(sig syscall.Signal) error {
 	if _, err := s.running(); err != nil {
 		return err
 	}
-	return s.container.signal(sig)
+	return s.box().signal(sig)
 }
 
 // signalTree is signal where the container's processes are the host's.
@@ -204,9 +204,9 @@ func (s *shim) manage(req request) error {
 	}
 	switch {
 	case req.Op == opPause:
-		return s.container.pause()
+		return s.box().pause()
 	case req.Op == opResume:
-		return s.container.resume()
+		return s.box().resume()
 	case req.Limits == nil:
 		return errors.New("no limits to set")
 	}
@@ -220,10 +220,19 @@ func (s *shim) setPhase(p Phase, pid int) {
 	s.setPhaseLocked(p, pid)
 }
 
+// phaseNow is what clients are told of the phase, with the lock held.
+func (s *shim) phaseNow() reply {
+	out := reply{Version: protocolVersion, Phase: s.phase, PID: s.pid}
+	if !s.now.last {
+		out.Part = s.now.Name
+	}
+	return out
+}
+
 func (s *shim) setPhaseLocked(p Phase, pid int) {
 	s.phase, s.pid = p, pid
 	for conn := range s.conns {
-		if send(conn, reply{Version: protocolVersion, Phase: p, PID: pid}) != nil {
+		if send(conn, s.phaseNow()) != nil {
 			delete(s.conns, conn)
 			conn.Close()
 		}

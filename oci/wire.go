@@ -50,7 +50,8 @@ type reply struct {
 	Version int    `json:"v"`
 	Seq     uint64 `json:"seq"`
 	Phase   Phase  `json:"phase,omitempty"`
-	PID     int    `json:"pid,omitempty"` // of the container's or command's first process
+	PID     int    `json:"pid,omitempty"`  // of the container's or command's first process
+	Part    string `json:"part,omitempty"` // which runs, where that is not the last; see Part
 	Error   string `json:"error,omitempty"`
 	Exited  bool   `json:"exited,omitempty"` // a command ended with Code
 	Code    int    `json:"code,omitempty"`

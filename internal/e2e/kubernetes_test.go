@@ -71,7 +71,7 @@ func TestKubernetesSurroundings(t *testing.T) {
 	}
 	s.must("gcancel", "--release", id)
 	s.well(id)
-	want := "args --shard=1 $(NOBODY) $5\nmode fast shard 1 token hush cpus 1\ninit it's init-1 unset\naddressed\ntmpfs\nhusharound\nwritten\n"
+	want := "gbatch: prepare, 1 of 1 that run before the job\ngbatch: the job itself\nargs --shard=1 $(NOBODY) $5\nmode fast shard 1 token hush cpus 1\ninit it's init-1 unset\naddressed\ntmpfs\nhusharound\nwritten\n"
 	if got := s.run("glog", id+"_1").out; got != want {
 		t.Errorf("task 1 says %q, want %q", got, want)
 	}

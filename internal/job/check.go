@@ -23,6 +23,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 		d.ProblemAt(gn, "capabilities", "cannot be combined with \"privileged\", which has all of them", "remove one of them")
 	}
 	d.checkRuntime(gn, s)
+	d.checkBefore(gn, s)
 	d.checkWarning(gn, s)
 	d.checkHalt(gn, s)
 	d.checkShm(gn, s)
@@ -138,12 +139,12 @@ func (d *decoder) checkData(gn *node, s *Spec) {
 	mounted := map[string]int{}
 	for i, m := range s.Request.Docker.Storage {
 		mounted[m.ContainerPath] = i
-		if m.HostPath != TmpfsHostPath {
+		if m.HostPath != TmpfsHostPath && !m.OfMemory {
 			continue
 		}
 		for k, out := range g.Outputs {
 			if under(out.Path, m.ContainerPath) {
-				d.ProblemAt(gn, "outputs", fmt.Sprintf("[%d] is on the tmpfs at %s, which is gone when the program has ended", k, document.Quote(m.ContainerPath)), "write it to a path outside of it")
+				d.ProblemAt(gn, "outputs", fmt.Sprintf("[%d] is on what is in memory at %s, which is gone when the program has ended", k, document.Quote(m.ContainerPath)), "write it to a path outside of it")
 			}
 		}
 	}

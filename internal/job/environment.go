@@ -73,11 +73,11 @@ func Environment(in EnvInput) []string {
 			env = append(env, v.name+"="+v.value)
 		}
 	}
-	told := lookup(env)
+	known := told(in.Spec, env)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		value := own[name]
 		if in.Spec.gbatch().ExpandVariables {
-			value = Expand(value, told)
+			value = Expand(value, known)
 		}
 		env = append(env, name+"="+value)
 	}

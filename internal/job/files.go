@@ -73,14 +73,22 @@ func readDirectories(d *decoder, n *node, g *Gbatch) {
 // checkFiles finds files that a mount would hide, and those of secrets that there are not.
 func (d *decoder) checkFiles(gn *node, s *Spec) {
 	for i, f := range s.Gbatch.Files {
-		if f.Secret != "" && !slices.ContainsFunc(s.Gbatch.Secrets, func(has Secret) bool { return has.Name == f.Secret }) {
-			d.ProblemAt(gn, "files", fmt.Sprintf("[%d] names the secret %s, which the job does not have", i, f.Secret), "add it to gbatch.secrets")
+		if f.Secret != "" {
+			s.checkSecretOf(d, gn, fmt.Sprintf("files[%d]", i), f.Secret)
 		}
 		for k, m := range s.Request.Docker.Storage {
 			if under(f.Path, m.ContainerPath) {
 				d.ProblemAt(gn, "files", fmt.Sprintf("[%d] is hidden by what request.docker.storage[%d] mounts on %s", i, k, document.Quote(m.ContainerPath)), "give one of them another place")
 			}
 		}
+	}
+}
+
+// checkSecretOf wants a secret that something names among the job's.
+func (s *Spec) checkSecretOf(d *decoder, gn *node, at, name string) {
+	if !slices.ContainsFunc(s.Gbatch.Secrets, func(has Secret) bool { return has.Name == name }) {
+		key, at, _ := strings.Cut(at, "[")
+		d.ProblemAt(gn, key, fmt.Sprintf("[%s names the secret %s, which the job does not have", at, name), "add it to gbatch.secrets")
 	}
 }
 

@@ -69,6 +69,8 @@ type Gbatch struct {
 	IdleGPU    *IdleGPU `json:"idleGpu,omitempty"`
 	Notify     []Notify `json:"notify,omitempty"` // who is told what becomes of it
 
+	Before []Before `json:"before,omitempty"` // programs that run first, one after the other
+
 	// Its data.
 	Files           []File   `json:"files,omitempty"`       // put into the container
 	Directories     []string `json:"directories,omitempty"` // made in the container, for everybody to write to

@@ -75,6 +75,8 @@ var gbatchFields = []field[Gbatch]{
 
 	{"notify", readNotify, false},
 
+	{"before", readBefore, false},
+
 	{"files", readFiles, false},
 	{"directories", readDirectories, false},
 	{"inputs", readInputs, false},

@@ -7,7 +7,11 @@
 // Values are owned by whoever made them; a Spec is not changed after Parse.
 package job
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Spec is a job in the native form: the GPULab v2 document, checked and with
 // defaults filled in, plus gbatch's own additions under "gbatch". Its JSON is
@@ -73,10 +77,12 @@ type Command struct {
 
 // Storage is one mount.
 type Storage struct {
-	HostPath      string `json:"hostPath"` // "tmpfs", ".ssh", or a path below a storage root
+	HostPath      string `json:"hostPath"` // "tmpfs", "scratch", ".ssh", or a path below a storage root
 	ContainerPath string `json:"containerPath"`
 	SizeGB        int    `json:"sizeGb,omitempty"`   // tmpfs only; on top of cpuMemoryGb, unless OfMemory
-	OfMemory      bool   `json:"ofMemory,omitempty"` // tmpfs only: what it holds is part of cpuMemoryGb; without a size it may hold all of that
+	OfMemory      bool   `json:"ofMemory,omitempty"` // tmpfs and scratch only: what it holds is part of cpuMemoryGb; without a size it may hold all of that
+	Volume        string `json:"volume,omitempty"`   // scratch only: mounts of one name show the same directory, which is empty at first
+	SubPath       string `json:"subPath,omitempty"`  // scratch only: what of the volume; made as a directory where it is missing
 	ReadOnly      bool   `json:"readOnly,omitempty"` // gbatch's addition
 }
 
@@ -120,12 +126,47 @@ const (
 // memory asked for and all tmpfs, whose pages are charged to the container.
 func (s *Spec) MemoryBytes() int64 {
 	total := int64(s.Request.Resources.CPUMemoryGB)
-	for _, m := range s.Request.Docker.Storage {
+	for _, m := range s.Mounts() {
 		if !m.OfMemory {
 			total += int64(m.SizeGB)
 		}
 	}
 	return total * gib
+}
+
+// Mounts are all that the job mounts, also before it begins.
+func (s *Spec) Mounts() []Storage {
+	list := s.Request.Docker.Storage
+	for _, b := range s.Before() {
+		list = slices.Concat(list, b.Storage)
+	}
+	return list
+}
+
+// RankWord in a mount's hostPath stands for the number of the rank that mounts it.
+const RankWord = "{rank}"
+
+// OfRank is the job as one of its ranks has it: with directories of its own where mounts
+// name them.
+func (s *Spec) OfRank(rank uint32) Spec {
+	out := *s
+	of := func(list []Storage) []Storage {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].HostPath = strings.ReplaceAll(list[i].HostPath, RankWord, strconv.FormatUint(uint64(rank), 10))
+		}
+		return list
+	}
+	out.Request.Docker.Storage = of(s.Request.Docker.Storage)
+	if len(s.Before()) > 0 {
+		g := *s.Gbatch
+		g.Before = slices.Clone(g.Before)
+		for i := range g.Before {
+			g.Before[i].Storage = of(g.Before[i].Storage)
+		}
+		out.Gbatch = &g
+	}
+	return out
 }
 
 // Ranks is the number of containers of one attempt, one on each node.

@@ -77,7 +77,7 @@ func (s *Spec) stdioFile(name string) StdioFile {
 	if f.Path == "/dev/null" {
 		return StdioFile{}
 	}
-	if m, ok := s.mountOf(f.Path); ok && m.HostPath != TmpfsHostPath {
+	if m, ok := s.mountOf(f.Path); ok && m.HostPath != TmpfsHostPath && m.HostPath != ScratchHostPath {
 		f.Mount, f.Rest = m, strings.TrimPrefix(strings.TrimPrefix(f.Path, m.ContainerPath), "/")
 	}
 	return f

@@ -12,6 +12,10 @@ const (
 	TmpfsHostPath = "tmpfs" // memory, gone with the container
 	SSHHostPath   = ".ssh"  // the user's own ssh directory
 
+	// ScratchHostPath is a directory of the rank's own, gone with it. Mounts of one volume
+	// show the same, also in what runs before the job.
+	ScratchHostPath = "scratch"
+
 	sshContainerPath = "/root/.ssh"
 	shmPath          = "/dev/shm"
 
@@ -24,6 +28,8 @@ var storageFields = []field[Storage]{
 	{"hostPath", readHostPath, false},
 	{"containerPath", func(d *decoder, n *node, s *Storage) { d.absolute(n, &s.ContainerPath) }, false},
 	{"sizeGb", func(d *decoder, n *node, s *Storage) { d.integer(unquoted(n), &s.SizeGB, 1, maxMemoryGB) }, false},
+	{"volume", func(d *decoder, n *node, s *Storage) { d.str(n, &s.Volume, word("-")) }, false},
+	{"subPath", func(d *decoder, n *node, s *Storage) { d.str(n, &s.SubPath, subPath) }, false},
 	{"ofMemory", func(d *decoder, n *node, s *Storage) { d.boolean(n, &s.OfMemory) }, false},
 	{"readOnly", func(d *decoder, n *node, s *Storage) { d.boolean(n, &s.ReadOnly) }, false},
 }
@@ -47,7 +53,7 @@ func readMounts(d *decoder, n *node, c *Docker, fields []field[Storage]) {
 			return
 		}
 		completePaths(&s)
-		if s.SizeGB > 0 && s.HostPath != TmpfsHostPath {
+		if s.SizeGB > 0 && s.HostPath != TmpfsHostPath && !s.OfMemory {
 			s.SizeGB = 0
 			d.Note(n, "sizeGb is not used: a directory is as large as its file system; only a tmpfs has a size")
 		}
@@ -68,13 +74,13 @@ func readHostPath(d *decoder, n *node, s *Storage) {
 	switch {
 	case n.Kind == document.StringKind && (n.Text == SSHHostPath || n.Text == SSHHostPath+"/"):
 		s.HostPath = SSHHostPath
-	case n.Kind == document.StringKind && n.Text == TmpfsHostPath:
-		s.HostPath = TmpfsHostPath
+	case n.Kind == document.StringKind && (n.Text == TmpfsHostPath || n.Text == ScratchHostPath):
+		s.HostPath = n.Text
 	case n.Kind == document.StringKind && n.Text == gpulabShare:
 		s.HostPath = projectRoot
 		d.Note(n, gpulabShare+" is read as "+projectRoot+", the project's shared storage")
 	case n.Kind == document.StringKind && !strings.HasPrefix(n.Text, "/"):
-		d.Problem(n, fmt.Sprintf("must be an absolute path, \"tmpfs\" or \".ssh\", is %s", document.Quote(n.Text)), "")
+		d.Problem(n, fmt.Sprintf("must be an absolute path, \"tmpfs\", \"scratch\" or \".ssh\", is %s", document.Quote(n.Text)), "")
 	default:
 		d.absolute(n, &s.HostPath)
 	}
@@ -83,7 +89,7 @@ func readHostPath(d *decoder, n *node, s *Storage) {
 // completePaths fills in the half of a mount that was left out.
 func completePaths(s *Storage) {
 	switch {
-	case s.HostPath == TmpfsHostPath:
+	case s.HostPath == TmpfsHostPath, s.HostPath == ScratchHostPath:
 	case s.HostPath == SSHHostPath && s.ContainerPath == "":
 		s.ContainerPath = sshContainerPath
 	case s.ContainerPath == sshContainerPath && s.HostPath == "":
@@ -95,9 +101,17 @@ func completePaths(s *Storage) {
 	}
 }
 
+// subPath wants a relative path without .. elements.
+func subPath(s string) string {
+	if s == "" || strings.HasPrefix(s, "/") {
+		return "must be a path in the volume, such as \"data/one\""
+	}
+	return absolutePath("/" + s)
+}
+
 // checkStorage says what is wrong with a completed mount, and what to do.
 func checkStorage(s Storage) (message, hint string) {
-	tmpfs := s.HostPath == TmpfsHostPath
+	tmpfs, scratch := s.HostPath == TmpfsHostPath, s.HostPath == ScratchHostPath
 	switch {
 	case s.HostPath == "" && s.ContainerPath == "":
 		return "names no path", "give \"containerPath\", \"hostPath\" or both"
@@ -105,7 +119,11 @@ func checkStorage(s Storage) (message, hint string) {
 		return "is a tmpfs without a path or size", `write { "hostPath": "tmpfs", "containerPath": "/scratch", "sizeGb": 2 }`
 	case tmpfs && s.ReadOnly:
 		return "is a read-only tmpfs, which nothing could be written to", "remove \"readOnly\""
-	case !tmpfs && s.OfMemory:
+	case scratch && (s.ContainerPath == "" || s.Volume == ""):
+		return "is scratch space without a path or a volume", `write { "hostPath": "scratch", "volume": "work", "containerPath": "/work" }: mounts of one volume show the same directory`
+	case !scratch && (s.Volume != "" || s.SubPath != ""):
+		return "has a volume or subPath but is no scratch space", "remove them, or set \"hostPath\" to \"scratch\""
+	case !tmpfs && !scratch && s.OfMemory:
 		return "is of the memory but is no tmpfs", "remove \"ofMemory\", or set \"hostPath\" to \"tmpfs\""
 	case s.HostPath == "/":
 		return "mounts the whole file system of the node, which is not allowed", "name a directory in project storage"

@@ -22,7 +22,7 @@ type Pump struct {
 	// Receive gets that, and is set before Connect where there is one.
 	Receive     func() (*os.File, error)
 	hasTerminal bool
-	log         *sharedLog
+	log         *Log
 	Hangs       bool // a file of the user's did so at the end
 }
 
@@ -34,45 +34,53 @@ type way struct {
 	done  chan error
 }
 
-// sharedLog is a log with several writers.
-type sharedLog struct {
+// Log is a log with several writers.
+type Log struct {
 	mu sync.Mutex // guards all of it
-	*logs.Writer
+	w  *logs.Writer
 }
 
-func (l *sharedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Writer.Write(p)
+// OpenLog begins a log in a directory.
+func OpenLog(dir string, limits logs.Limits) (*Log, error) {
+	w, err := logs.NewWriter(dir, limits)
+	if err != nil {
+		return nil, err
+	}
+	return &Log{w: w}, nil
 }
 
-// close also says how much there was.
-func (l *sharedLog) close() (int64, error) {
+func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Output, l.Writer.Close()
+	return l.w.Write(p)
+}
+
+// Close ends the log and says how much there was.
+func (l *Log) Close() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.w.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, fmt.Errorf("close log: %w", err))
+	}
+	return l.w.Output
 }
 
 // Options are what a pump is made of.
 type Options struct {
-	Dir      string // of the log, which is begun there
-	Limits   logs.Limits
+	Log      *Log // outlives the pump
 	Terminal bool // the process has one
 	Files    Files
 }
 
 // NewPump makes way for the output, but for that of a terminal.
 func NewPump(o Options) (*Pump, error) {
-	w, err := logs.NewWriter(o.Dir, o.Limits)
-	if err != nil {
-		return nil, err
-	}
-	p := &Pump{log: &sharedLog{Writer: w}, input: o.Files.Input, hasTerminal: o.Terminal}
+	p := &Pump{log: o.Log, input: o.Files.Input, hasTerminal: o.Terminal}
 	out := p.way(o.Files.Output, "output")
 	if o.Terminal {
 		return p, nil
 	}
-	if err = out.pipe(p.log); err == nil && o.Files.Error != nil {
+	err := out.pipe(p.log)
+	if err == nil && o.Files.Error != nil {
 		err = p.way(o.Files.Error, "errors").pipe(p.log)
 	}
 	if err != nil {
@@ -171,9 +179,8 @@ func (p *Pump) Connect() error {
 // Only an end of the pipe that was passed to another container can take that long.
 const drainTimeout = 5 * time.Second
 
-// Finish waits until all output is in the log and in the files and returns how
-// much there was.
-func (p *Pump) Finish() int64 {
+// Finish waits until all output is in the log and in the files.
+func (p *Pump) Finish() {
 	for _, w := range p.ways {
 		if w.child != nil {
 			w.child.Close()
@@ -184,11 +191,6 @@ func (p *Pump) Finish() int64 {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	written, err := p.log.close()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, fmt.Errorf("close log: %w", err))
-	}
-	return written
 }
 
 func (p *Pump) drain(w *way) (err error) {

@@ -13,13 +13,17 @@ import (
 // behind file: URIs of its inputs and outputs. What it mounts may be read-only, as
 // the site has it; where outputs go it is not.
 func storage(s *job.Spec) (list []sched.Storage) {
-	for _, m := range s.Request.Docker.Storage {
+	for _, m := range s.Mounts() {
 		switch m.HostPath {
-		case job.TmpfsHostPath:
+		case job.TmpfsHostPath, job.ScratchHostPath:
 		case job.SSHHostPath:
 			list = append(list, sched.Storage{Path: m.HostPath})
 		default:
-			list = append(list, sched.Storage{Path: path.Clean(m.HostPath)})
+			at := m.HostPath
+			if before, _, ok := strings.Cut(at, job.RankWord); ok { // one of each rank lies in there
+				at = before[:strings.LastIndexByte(before, '/')+1]
+			}
+			list = append(list, sched.Storage{Path: path.Clean(at)})
 		}
 	}
 	if s.Gbatch == nil {

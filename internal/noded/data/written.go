@@ -111,6 +111,8 @@ func (t *transfers) outputTop(p string) (top *os.File, rest string, as rights.Ri
 		return top, rest, rights.Daemon(), err
 	case entries[best].HostPath == job.TmpfsHostPath:
 		return nil, "", as, &nothingToSave{fmt.Sprintf("%s was on a tmpfs, which is gone", p)}
+	case entries[best].HostPath == job.ScratchHostPath:
+		return t.openVolume(entries[best], rest)
 	}
 	who, err := t.Tenant()
 	if err != nil {
@@ -149,4 +151,17 @@ func below(p, dir string) (string, bool) {
 	}
 	rest, ok := strings.CutPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 	return rest, ok
+}
+
+// openVolume opens one of the rank's own directories, and says what of it a mount shows.
+func (t *transfers) openVolume(m job.Storage, rest string) (top *os.File, below string, as rights.Rights, err error) {
+	if m.OfMemory {
+		return nil, "", as, &nothingToSave{fmt.Sprintf("%s was in memory, which is gone", m.ContainerPath)}
+	}
+	written, err := oci.Written(t.Box)
+	if err != nil {
+		return nil, "", as, err
+	}
+	top, err = os.Open(storage.Volume(filepath.Dir(written), m.Volume))
+	return top, path.Join(m.SubPath, rest), rights.Daemon(), err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ type Holds struct {
 	pulled func(took time.Duration, err error) // is told of each pull
 
 	mu   sync.Mutex
-	used map[job.RankID]string // digest
+	used map[job.RankID][]string // digests
 }
 
 func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
@@ -43,7 +44,7 @@ func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Holds{Store: store, pulled: pulled, used: map[job.RankID]string{}}, nil
+	return &Holds{Store: store, pulled: pulled, used: map[job.RankID][]string{}}, nil
 }
 
 // Pull brings an image here and holds it until drop.
@@ -63,11 +64,13 @@ func (u *Holds) Hold(id job.RankID, digest string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	// Also where the store knows the image no more, as its record was damaged: what a rank runs on stays.
-	u.used[id] = digest
+	if !slices.Contains(u.used[id], digest) {
+		u.used[id] = append(u.used[id], digest)
+	}
 	return u.Store.Hold(holdName(digest), digest)
 }
 
-// Drop says that a rank does not use its image any more.
+// Drop says that a rank does not use its images any more.
 func (u *Holds) Drop(id job.RankID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,15 +81,17 @@ func (u *Holds) Drop(id job.RankID) {
 func (u *Holds) dropIf(gone func(job.RankID) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.used, func(id job.RankID, _ string) bool { return gone(id) })
+	maps.DeleteFunc(u.used, func(id job.RankID, _ []string) bool { return gone(id) })
 }
 
 // Collect gives up holds that no rank needs and shrinks the store.
 func (u *Holds) Collect(now time.Time) (image.Collected, error) {
 	u.mu.Lock()
 	needed := map[string]bool{}
-	for _, digest := range u.used {
-		needed[digest] = true
+	for _, digests := range u.used {
+		for _, digest := range digests {
+			needed[digest] = true
+		}
 	}
 	var errs []error
 	for name, digest := range u.Store.Holds() {

@@ -21,8 +21,8 @@ func (u *Holds) running(digests []string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	names := []string{}
-	for id, digest := range u.used {
-		if id != aheadID(id.Job) && slices.Contains(digests, digest) {
+	for id, own := range u.used {
+		if id != aheadID(id.Job) && slices.ContainsFunc(own, func(d string) bool { return slices.Contains(digests, d) }) {
 			names = append(names, id.String())
 		}
 	}

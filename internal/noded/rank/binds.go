@@ -4,64 +4,56 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-
-	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/stage"
 )
 
 // binds are the places to which the rank's storage is bound.
 type binds struct {
 	dir    string
+	prefix string // of their names
 	mounts []oci.Mount
+	below  []stage.Below // those that show what lies in a volume
 }
 
-// bind binds each storage entry by its handle to a place of ours, where no job
-// can exchange it before the container mounts it from there.
-func (b *binds) bind(roots *storage.Roots, tenant func() (storage.Tenant, error), o *order, tmpfsMax int64) error {
-	if err := makeDir(o.dir); err != nil {
-		return err
-	}
-	who, err := tenant()
-	if err != nil {
-		return err
-	}
-	var tmpfs int64
-	for i, entry := range o.Spec.Request.Docker.Storage {
-		if entry.HostPath == job.TmpfsHostPath {
-			if !entry.OfMemory { // those are bound by the memory itself
-				tmpfs += o.tmpfsBytes(entry)
+// bind binds each storage entry by its handle.
+func (b *binds) bind(roots *storage.Roots, who storage.Tenant, entries []job.Storage, v *volumes) error {
+	for i, entry := range entries {
+		switch entry.HostPath {
+		case job.TmpfsHostPath: // the container's own
+		case job.ScratchHostPath:
+			b.add(v, entry)
+		default:
+			if err := b.open(roots, who, i, entry); err != nil {
+				return err
 			}
-			continue
 		}
-		src, err := roots.Open(entry, who)
-		if err != nil {
-			return err
-		}
-		place := filepath.Join(b.dir, strconv.Itoa(i))
-		err = src.Bind(place)
-		src.Close()
-		if errno, ok := err.(unix.Errno); ok { // of the mount itself: what is mounted may have been removed meanwhile
-			return reason.Errorf(job.Mount, "cannot mount storage %q: %v", entry.HostPath, errno)
-		}
-		if err != nil {
-			return fmt.Errorf("make a place for storage: %w", err)
-		}
-		b.mounts = append(b.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.ReadOnly})
 	}
-	if tmpfsMax > 0 && tmpfs > tmpfsMax {
-		return reason.Errorf(job.Mount, "tmpfs mounts of %s together are more than the %s that this node allows", config.FormatBytes(tmpfs), config.FormatBytes(tmpfsMax))
+	return nil
+}
+
+// tooMuchMemory refuses file systems in memory that are larger than the node lets them
+// be. Those that are part of the job's memory are bound by that.
+func tooMuchMemory(o *order, most int64) error {
+	var tmpfs int64
+	for _, m := range o.Spec.Mounts() {
+		if m.HostPath == job.TmpfsHostPath && !m.OfMemory {
+			tmpfs += o.tmpfsBytes(m)
+		}
+	}
+	if most > 0 && tmpfs > most {
+		return reason.Errorf(job.Mount, "tmpfs mounts of %s together are more than the %s that this node allows", config.FormatBytes(tmpfs), config.FormatBytes(most))
 	}
 	return nil
 }
 
 func (b *binds) unbind() error {
-	b.mounts = nil
+	b.mounts, b.below = nil, nil
 	return storage.Unbind(b.dir)
 }
 

@@ -45,6 +45,9 @@ func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
 		out.EndedMS, out.WallMS = time.Now().UnixMilli(), lease.WallMS()
 	}
 	out.Reason, out.Message = reasonOf(e, stop, l)
+	if e.Part != "" && stop == nil && e.Failure == nil && out.Message != "" {
+		out.Message = e.Part + ", which runs before the job: " + out.Message
+	}
 	return out
 }
 

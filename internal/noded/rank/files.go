@@ -22,6 +22,12 @@ type names struct {
 	script   string // likewise
 }
 
+// files are all that the recipe's program finds in place of its image's.
+func (r *recipe) files() ([]oci.File, error) {
+	list, err := names{r.net, r.hostname(), r.hostfile(), r.order.Spec.Script(r.order.id.Rank)}.files(r.allMounts())
+	return append(r.order.ownFiles(), list...), err
+}
+
 // files are what a rank finds in place of its image's, but where its job mounts
 // something.
 func (n names) files(mounts []oci.Mount) ([]oci.File, error) {

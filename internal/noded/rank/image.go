@@ -2,6 +2,7 @@ package rank
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,6 +53,23 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 		st.PullMS = max(1, time.Since(began).Milliseconds())
 	})
 	return nil
+}
+
+// pullBeside brings the image of what runs before the job here. The job's login is used
+// in the registry that it is for.
+func (r *Rank) pullBeside(ctx context.Context, of string, login *api.Credential) (*image.Image, error) {
+	name, _, err := ref.Parse(of)
+	own, _, ownErr := ref.Parse(r.order.Spec.Request.Docker.Image)
+	if err != nil || ownErr != nil {
+		return nil, reason.Because(job.BadSpec, errors.Join(err, ownErr))
+	}
+	req := image.PullRequest{Ref: name, Progress: func(pr image.Progress) { pr.Digest = ""; r.state.pullProgress(pr) }}
+	if login != nil && own.Registry == name.Registry {
+		req.Credentials = &ref.Credentials{Username: login.Username, Password: login.Password}
+	}
+	img, err := r.node.Images.Pull(ctx, r.order.id, req)
+	r.state.setProgress("")
+	return img, err
 }
 
 func (s *state) pullProgress(p image.Progress) {

@@ -83,7 +83,7 @@ type Rank struct {
 
 	// Only for the rank's own goroutine.
 	slot      slot
-	files     []oci.File
+	written   []oci.File // into its root file system
 	container *oci.Container
 	meter     *meter     // nil: nothing was measured yet
 	past      *node.Exit // of a program that ended while no daemon looked, and is not concluded
@@ -115,7 +115,7 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: filepath.Join(dir, "mnt", "secrets")},
 	}}
 	r.state.status.UUID = o.UUID
-	o.Registry = nil
+	o.Registry, o.Spec = nil, o.Spec.OfRank(uint32(id.Rank))
 	r.order = order{id: id, dir: dir, RunOrder: o}
 	return r
 }

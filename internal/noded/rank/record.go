@@ -35,7 +35,8 @@ type rankRecord struct {
 	Order  api.RunOrder `json:"order"` // without credentials
 	Cores  string       `json:"cores"`
 	Digest string       `json:"digest"`
-	Boot   string       `json:"boot"` // of the machine: after another one nothing of it lives
+	Before []string     `json:"before,omitempty"` // digests of images of what runs before the job's program
+	Boot   string       `json:"boot"`             // of the machine: after another one nothing of it lives
 
 	Ports  []job.PortMapping `json:"ports,omitempty"`
 	Cached []string          `json:"cached,omitempty"` // keys of inputs that it uses
@@ -72,7 +73,7 @@ func loadRecord(dir string) (rankRecord, error) {
 // record notes durably, before anything of the user's can run, what the rank
 // is and which cores it has.
 func (r *Rank) record(s *state) error {
-	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Boot: r.node.Boot, Ports: s.now().Ports, Cached: r.inputs.Cached}
+	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Before: r.digests(), Boot: r.node.Boot, Ports: s.now().Ports, Cached: r.inputs.Cached}
 	if err := saveRecord(r.order.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}

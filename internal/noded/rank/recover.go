@@ -94,8 +94,11 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 	if set, err := cgroups.ParseCPUSet(rec.Cores); err == nil {
 		r.cores.CPUs = set
 	}
-	if rec.Digest != "" {
-		if err := n.Images.Hold(id, rec.Digest); err != nil {
+	for _, digest := range append(rec.Before, rec.Digest) {
+		if digest == "" {
+			continue
+		}
+		if err := n.Images.Hold(id, digest); err != nil {
 			r.log.Debug("image is not held", "error", err)
 		}
 	}
@@ -183,10 +186,15 @@ func (r *Rank) begunAt() time.Time {
 	if r.image.Image != nil {
 		return time.Now()
 	}
+	st, markErr := os.Stat(filepath.Join(r.order.box(), "begun"))
 	if age, err := ageOf(r.container.PID()); err == nil {
-		return time.Now().Add(-age)
+		at := time.Now().Add(-age)
+		if len(r.order.Spec.Before()) > 0 && markErr == nil && st.ModTime().Before(at) {
+			return st.ModTime() // what runs before it counts, too
+		}
+		return at
 	}
-	if st, err := os.Stat(filepath.Join(r.order.box(), "begun")); err == nil {
+	if markErr == nil {
 		return st.ModTime()
 	}
 	if exit, err := oci.ReadExit(r.order.box()); err == nil && !exit.Started.IsZero() {

@@ -34,6 +34,7 @@ type recipe struct {
 	image   pulled
 	cores   cores.Grant
 	binds   binds
+	before  []earlier // what runs before the job's program; unknown where an earlier daemon began it
 	inputs  data.Inputs
 	secrets secretFiles
 	net     *network.Attachment // until the shim has it; nil: the node's, or already there

@@ -35,8 +35,8 @@ func (r *Rank) steps() []step {
 	n, o, s := r.node, &r.order, r.state
 	return []step{
 		{"user", func(context.Context) error { return r.user.find(n, o) }, nothing},
-		{"image", func(ctx context.Context) error { return r.image.pull(ctx, n.Images, o, s) }, nothing}, // let go by remove, once nothing is mounted
-		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing},                // gone with remove
+		{"image", func(ctx context.Context) error { return r.pullAll(ctx) }, nothing},     // let go by remove, once nothing is mounted
+		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing}, // gone with remove
 		{"inputs", r.fetch, nothing}, // likewise
 		{"room", func(ctx context.Context) error { return awaitLeavers(ctx, n, s) }, nothing},
 		{"fit", func(context.Context) error { return beFit(n) }, nothing},
@@ -44,14 +44,10 @@ func (r *Rank) steps() []step {
 			func() error { n.Cores.GiveBack(o.id); return nil }},
 		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it; see over
 		{"slot", r.slot.take, r.slot.giveBack},
-		{"storage", func(context.Context) error { return r.binds.bind(n.Storage, r.tenant, o, int64(n.Config.TmpfsMax)) }, r.binds.unbind},
+		{"storage", func(context.Context) error { return r.bindAll() }, r.unbindAll},
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
-		{"files", func(context.Context) (err error) {
-			r.files, err = names{r.net, r.hostname(), r.hostfile(), o.Spec.Script(o.id.Rank)}.files(r.allMounts())
-			r.files = append(o.ownFiles(), r.files...)
-			return err
-		}, nothing},
+		{"files", func(context.Context) (err error) { r.written, err = r.files(); return err }, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
 		{"container", r.startContainer, nothing}, // its directory goes with remove
@@ -188,6 +184,10 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err := errors.Join(r.inputs.There(), saveLimit(&r.order)); err != nil {
 		return err
 	}
+	parts, err := r.parts()
+	if err != nil {
+		return err
+	}
 	files, err := awaitStdio(ctx, func() (stdio.Files, error) { return openStdio(r.node.Storage, r.tenant, r.envInput()) })
 	if err != nil {
 		return err
@@ -208,7 +208,9 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		LeaseFile: r.order.lease(r.node.LeaseFile),
 		LimitFile: r.order.limitFile(),
 		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
-		Files:     r.files,
+		Files:     r.written,
+		Below:     r.binds.below,
+		Before:    parts,
 		MakeDirs:  r.order.Spec.OwnDirs(),
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ type watch struct {
 	r       *Rank
 	changed <-chan struct{} // the shim's phase
 	running bool
+	part    string // which of those before the job's program runs; "": that
 	limit   *time.Timer
 	warn    *time.Timer // the early warning of the limit
 
@@ -68,6 +69,12 @@ func (w *watch) look(ctx context.Context) {
 	if phase == oci.PhaseRunning && !w.running {
 		w.running = true
 		w.begun()
+	}
+	if part := w.r.container.Part(); part != w.part {
+		if w.part = part; part != "" {
+			part = "runs " + part + ", which comes before the job"
+		}
+		w.r.state.setProgress(part)
 	}
 	if stop := w.r.state.stopNow(); stop != nil {
 		w.carryOut(ctx, *stop)

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,148 +15,165 @@ func readInits(d *decoder, n *node, k *manifest) {
 	d.Elements(n, func(n *node) {
 		scratch := *k
 		scratch.spec = job.Spec{Gbatch: &job.Gbatch{}}
-		scratch.runAs, scratch.runAsGroup = "", ""
+		scratch.prefix = fmt.Sprintf("gbatch.before[%d].", len(k.inits))
 		c := newContainer(&scratch)
 		document.Object(d, n, containerFields, c)
 		k.inits, k.initNodes = append(k.inits, c), append(k.initNodes, n)
 	})
 }
 
-// containers makes one command of what all containers do, when all is read.
+// path is where in the native document a field of the container is, given where it is
+// for that of the job.
+func (k *manifest) path(of string) string {
+	if k.prefix == "" {
+		return of
+	}
+	return k.prefix + strings.TrimPrefix(strings.TrimPrefix(of, "request.docker."), "gbatch.")
+}
+
+// containers makes the job's command and what runs before it, when all is read.
 func (k *manifest) containers(d *decoder) {
+	k.spec.Request.Docker.User = k.main.user(k)
 	k.main.combine(d, k.mainNode)
 	k.main.variables(d)
-	var lines []string
 	for i, c := range k.inits {
-		lines = append(lines, k.before(d, c, k.initNodes[i])...)
+		k.before(d, c, k.initNodes[i])
 	}
 	k.declareSecrets(d)
 	command := k.main.templates(d, orNull(k.mainNode.Given("command")), k.main.command)
 	args := k.main.templates(d, orNull(k.mainNode.Given("args")), k.main.args)
-	if len(lines) > 0 {
-		if len(command) == 0 {
-			d.Problem(k.mainNode, "has no command, and something is to be done before it", "write the command: what the image runs is not known when the job is submitted")
+	for i, c := range k.inits {
+		b := &k.spec.Gbatch.Before[i]
+		b.Entrypoint = c.templates(d, orNull(k.initNodes[i].Given("command")), c.command)
+		if argv := c.templates(d, orNull(k.initNodes[i].Given("args")), c.args); len(argv) > 0 {
+			b.Command = job.Command{Argv: argv}
 		}
-		script := strings.Join(append(lines, "exec "+quoted(append(command, args...))), "\n")
-		command, args = []string{"/bin/sh", "-c", script}, nil
-		if len(script) > maxScript {
-			d.Problem(k.mainNode, fmt.Sprintf("has %d bytes to do before it, at most %d can be", len(script), maxScript), "bring large files by project storage")
-		}
+		k.runsDynamic = k.runsDynamic || c.runsDynamic
 	}
+	k.apart()
 	k.finish(command, args)
 }
 
-// maxScript bounds what one argument may have: the kernel takes 128 KiB.
-const maxScript = 100 << 10
-
-// finish has the job's command and variables as they are if nothing of them is known
-// on the node only.
-func (k *manifest) finish(command, args []string) {
-	k.spec.Gbatch.ExpandVariables = k.runsDynamic
-	plain := func(s string) string {
-		if k.spec.Gbatch.ExpandVariables {
-			return s
-		}
-		return job.Expand(s, func(string) (string, bool) { return "", false })
+// user is who a container runs as: what it says itself, or the pod. Empty: its image's.
+func (c *container) user(k *manifest) string {
+	user, group := cmp.Or(c.ownUser, k.runAs), cmp.Or(c.ownGroup, k.runAsGroup)
+	if group != "" {
+		return cmp.Or(user, "0") + ":" + group
 	}
-	for _, list := range [][]string{command, args} {
-		for i := range list {
-			list[i] = plain(list[i])
-		}
-	}
-	if len(command) > 0 {
-		k.spec.Gbatch.Entrypoint = command
-	}
-	if len(args) > 0 {
-		k.spec.Request.Docker.Command = job.Command{Argv: args}
-	}
-	for _, name := range k.main.names {
-		if k.spec.Request.Docker.Environment == nil {
-			k.spec.Request.Docker.Environment = map[string]string{}
-		}
-		k.spec.Request.Docker.Environment[name] = plain(k.main.values[name])
-	}
+	return user
 }
 
-// before is the line that runs an init container in the job's own: it has to have the
-// same image and user, and its failure is the job's.
-func (k *manifest) before(d *decoder, c *container, n *node) []string {
-	docker, own := &k.spec.Request.Docker, &c.spec.Request.Docker
-	if own.Image != docker.Image {
-		d.Problem(orNull(n.Given("image")), "is another image than the container's, and a job has one",
-			"give both the same image, or submit it as a job of its own that this one depends on (gsubmit --dependency afterok:ID), with a volume in project storage")
+// before makes a program that runs before the job's of an init container.
+func (k *manifest) before(d *decoder, c *container, n *node) {
+	own := &c.spec.Request.Docker
+	b := job.Before{Name: c.called, Image: own.Image, WorkingDir: own.WorkingDir, Storage: own.Storage, Files: c.spec.Gbatch.Files, User: c.user(k)}
+	if b.Name == "" {
+		d.Missing(n, "name", "")
+		b.Name = "init"
 	}
-	if c.runAs != "" && c.runAs != k.runAs || c.runAsGroup != "" && c.runAsGroup != k.runAsGroup || c.spec.Gbatch.Privileged && !k.spec.Gbatch.Privileged {
-		d.Problem(n, "runs as somebody else than the container", "run both as the same user")
+	if c.spec.Gbatch.Privileged && !k.spec.Gbatch.Privileged {
+		d.Problem(n, "is privileged, and the container is not: both are here or none", "make the container privileged, too, where the site allows it")
 	}
-	if own.WorkingDir == "" && docker.WorkingDir != "" {
-		d.Problem(n, "has no workingDir, and the container has one", "give both one")
+	for _, one := range c.spec.Gbatch.Capabilities {
+		if !slices.Contains(k.spec.Gbatch.Capabilities, one) {
+			k.spec.Gbatch.Capabilities = append(k.spec.Gbatch.Capabilities, one)
+		}
 	}
-	if len(c.command) == 0 {
-		d.Problem(n, "has no command", "write the command: what the image runs is not known when the job is submitted")
-	}
+	c.runAs, c.runAsGroup = k.runAs, k.runAsGroup
 	c.namespace, c.indexed, c.secrets, c.name, c.generateName, c.podLabels = k.namespace, k.indexed, k.secrets, k.name, k.generateName, k.podLabels
 	c.spec.Gbatch.Secrets = k.spec.Gbatch.Secrets
-	c.spec.Request.Resources = k.spec.Request.Resources
+	k.asMuchAs(d, c, n)
+	b.GPUs = c.spec.Request.Resources.GPUs > 0
 	c.variables(d)
 	k.secrets, k.spec.Gbatch.Secrets = c.secrets, c.spec.Gbatch.Secrets
-	for _, s := range own.Storage {
-		same := func(has job.Storage) bool { return has.ContainerPath == s.ContainerPath }
-		i := slices.IndexFunc(docker.Storage, same)
-		if i < 0 {
-			docker.Storage = append(docker.Storage, s)
-			continue
-		}
-		if docker.Storage[i].HostPath != s.HostPath {
-			d.Problem(n, fmt.Sprintf("has another volume at %s than the container", document.Quote(s.ContainerPath)), "mount it at the same place in both")
-		}
-		docker.Storage[i].ReadOnly = docker.Storage[i].ReadOnly && s.ReadOnly
-	}
-	var b strings.Builder
-	b.WriteString("( ")
-	for _, name := range k.main.names {
-		if _, own := c.values[name]; !own {
-			fmt.Fprintf(&b, "unset %s; ", name)
-		}
-	}
-	for _, name := range c.names {
-		fmt.Fprintf(&b, "export %s=%s; ", name, quote(c.values[name]))
-	}
-	if own.WorkingDir != "" {
-		fmt.Fprintf(&b, "cd %s && ", quote(literal(own.WorkingDir)))
-	}
-	command := append(c.templates(d, n, c.command), c.templates(d, n, c.args)...)
-	fmt.Fprintf(&b, "exec %s ) || exit", quoted(command))
-	k.runsDynamic = k.runsDynamic || c.runsDynamic
-	k.takeOver(c.spec.Gbatch)
-	d.Note(n, "runs before the command, in the job's own container")
-	return []string{b.String()}
+	k.spec.Gbatch.Before = append(k.spec.Gbatch.Before, b)
 }
 
-// takeOver adds the files and directories of an init container's volumes.
-func (k *manifest) takeOver(from *job.Gbatch) {
+// asMuchAs gives the job what an init container asks for where that is more: a pod has
+// the larger of both.
+func (k *manifest) asMuchAs(d *decoder, c *container, n *node) {
+	r, own := &k.spec.Request.Resources, &c.spec.Request.Resources
+	asked := len(c.requests)+len(c.limits) > 0
+	if !asked {
+		*own = *r
+		own.GPUs = 0
+		return
+	}
+	quiet := []string{"cpu", "memory"}
+	for _, name := range quiet { // what it leaves out is the job's
+		if c.of(name) == nil && k.main.of(name) != nil {
+			c.limits[name] = k.main.of(name)
+		}
+	}
+	c.combine(d, n)
+	if own.GPUs > r.GPUs || own.GPUs > 0 && !slices.Equal(own.GPUModel, r.GPUModel) {
+		d.Problem(n, "asks for other GPUs than the container, and a job has those of one kind", "ask for the same in both, or leave it out")
+	}
+	if own.CPUs > r.CPUs || own.CPUMemoryGB > r.CPUMemoryGB {
+		d.Note(n, "asks for more than the container: the job has the larger amounts for its whole time")
+	}
+	r.CPUs, r.CPUMemoryGB = max(r.CPUs, own.CPUs), max(r.CPUMemoryGB, own.CPUMemoryGB)
+	k.spec.Gbatch.DiskGB = max(k.spec.Gbatch.DiskGB, c.spec.Gbatch.DiskGB)
+}
+
+// apart makes a tmpfs of its own of each volume in memory that is mounted once: what
+// several mounts show is made for the job.
+func (k *manifest) apart() {
+	mounts := map[string]int{}
+	for _, m := range k.spec.Mounts() {
+		mounts[m.Volume]++
+	}
+	alone := func(list []job.Storage) {
+		for i, m := range list {
+			if m.OfMemory && m.SubPath == "" && (mounts[m.Volume] == 1 || m.ContainerPath == "/dev/shm") {
+				list[i] = job.Storage{HostPath: job.TmpfsHostPath, ContainerPath: m.ContainerPath, OfMemory: true, SizeGB: m.SizeGB}
+			}
+		}
+	}
+	alone(k.spec.Request.Docker.Storage)
+	for _, b := range k.spec.Gbatch.Before {
+		alone(b.Storage)
+	}
+}
+
+// finish has commands and variables as they are if nothing of them is known on the
+// node only.
+func (k *manifest) finish(command, args []string) {
 	g := k.spec.Gbatch
-	for _, f := range from.Files {
-		if !slices.Contains(g.Files, f) {
-			g.Files = append(g.Files, f)
-		}
+	g.ExpandVariables = k.runsDynamic
+	if len(command) > 0 {
+		g.Entrypoint = k.plain(command)
 	}
-	for _, dir := range from.Directories {
-		if !slices.Contains(g.Directories, dir) {
-			g.Directories = append(g.Directories, dir)
-		}
+	if len(args) > 0 {
+		k.spec.Request.Docker.Command = job.Command{Argv: k.plain(args)}
+	}
+	k.spec.Request.Docker.Environment = k.environment(k.main)
+	for i := range g.Before {
+		b := &g.Before[i]
+		b.Entrypoint, b.Command.Argv, b.Environment = k.plain(b.Entrypoint), k.plain(b.Command.Argv), k.environment(k.inits[i])
 	}
 }
 
-// quote writes a template as one word of a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func quoted(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = quote(w)
+// plain writes templates out, unless the node does.
+func (k *manifest) plain(list []string) []string {
+	if !k.spec.Gbatch.ExpandVariables {
+		for i := range list {
+			list[i] = job.Expand(list[i], func(string) (string, bool) { return "", false })
+		}
 	}
-	return strings.Join(out, " ")
+	return list
+}
+
+// environment is the variables of a container.
+func (k *manifest) environment(c *container) map[string]string {
+	var out map[string]string
+	for _, name := range c.names {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = k.plain([]string{c.values[name]})[0]
+	}
+	return out
 }
 
 func (k *manifest) jobName() string {

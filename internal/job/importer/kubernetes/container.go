@@ -32,7 +32,10 @@ func newContainer(k *manifest) *container {
 // container is the container: amounts are combined when all are read.
 type container struct {
 	*manifest
+	called           string // its name
 	command, args    []string
+	ownUser          string // ids, where it says so itself
+	ownGroup         string
 	requests, limits map[string]*node
 	expanded         int            // bytes that came of variables
 	reference        *regexp.Regexp // to a variable; nil until it is needed
@@ -44,20 +47,25 @@ type container struct {
 }
 
 var containerFields = []field[container]{
-	{"name", func(d *decoder, n *node, _ *container) { d.Str(n) }, false},
+	{"name", func(d *decoder, n *node, c *container) {
+		c.called, _ = d.Str(n)
+		if c.prefix != "" {
+			d.Becomes(c.prefix+"name", n)
+		}
+	}, false},
 	{"image", func(d *decoder, n *node, c *container) {
-		d.Text(n, &c.spec.Request.Docker.Image, "request.docker.image")
+		d.Text(n, &c.spec.Request.Docker.Image, c.path("request.docker.image"))
 	}, true},
 	{"command", func(d *decoder, n *node, c *container) {
 		c.command = d.Strs(n)
-		d.Becomes("gbatch.entrypoint", n)
+		d.Becomes(c.path("gbatch.entrypoint"), n)
 	}, false},
 	{"args", func(d *decoder, n *node, c *container) {
 		c.args = d.Strs(n)
-		d.Becomes("request.docker.command", n)
+		d.Becomes(c.path("request.docker.command"), n)
 	}, false},
 	{"workingDir", func(d *decoder, n *node, c *container) {
-		d.Text(n, &c.spec.Request.Docker.WorkingDir, "request.docker.workingDir")
+		d.Text(n, &c.spec.Request.Docker.WorkingDir, c.path("request.docker.workingDir"))
 	}, false},
 	{"env", func(_ *decoder, n *node, c *container) { c.env = n }, false},
 	{"resources", func(d *decoder, n *node, c *container) {
@@ -210,10 +218,10 @@ func readSecurity(d *decoder, n *node, c *container) {
 	document.Object(d, n, []field[container]{
 		{"privileged", func(d *decoder, n *node, c *container) { d.Truth(n, &c.spec.Gbatch.Privileged, "gbatch.privileged") }, false},
 		{"runAsUser", func(d *decoder, n *node, c *container) {
-			readID(func(k *manifest) *string { return &k.runAs })(d, n, c.manifest)
+			readID(d, n, &c.ownUser, c.path("request.docker.user"))
 		}, false},
 		{"runAsGroup", func(d *decoder, n *node, c *container) {
-			readID(func(k *manifest) *string { return &k.runAsGroup })(d, n, c.manifest)
+			readID(d, n, &c.ownGroup, c.path("request.docker.user"))
 		}, false},
 		{"runAsNonRoot", foreign.Remark[container]("is not checked: the container runs as its image's user, or as runAsUser"), false},
 		{"allowPrivilegeEscalation", foreign.Remark[container]("is not used: only root in the container can become somebody else"), false},

@@ -44,7 +44,7 @@ func (c *container) variables(d *decoder) {
 			return
 		}
 		seen[v.name] = true
-		d.Becomes(document.Member("request.docker.environment", v.name), n)
+		d.Becomes(document.Member(c.path("request.docker.environment"), v.name), n)
 		switch {
 		case v.from != nil:
 			c.valueFrom(d, v)
@@ -322,9 +322,9 @@ func (c *container) template(d *decoder, n *node, word string) string {
 		name := m[2 : len(m)-1]
 		v, ok := c.values[name]
 		switch {
-		case c.secret[name]:
-			d.Problem(n, fmt.Sprintf("has the secret %s in it", name), `let a shell read the variable: sh -c 'program "$`+name+`"'`)
-			return ""
+		case c.secret[name]: // its value is put in where the container begins, and in no file
+			c.runsDynamic = true
+			return m
 		case !ok && c.indexed && foreign.IsTaskVariable(name):
 			c.runsDynamic = true
 			return m

@@ -18,10 +18,10 @@ func (k *manifest) filesOf(d *decoder, n *node) volume {
 	v := volume{files: []job.File{}}
 	switch n.Key {
 	case "configMap":
-		v.files, v.dir = k.configFiles(d, n, executable(d, n.Given("defaultMode")))
+		v.files, v.bad = k.configFiles(d, n, executable(d, n.Given("defaultMode")))
 	case "secret":
 		v.files, v.secret = k.secretFiles(d, n, "secretName")
-		v.dir = v.files == nil && v.secret == ""
+		v.bad = v.files == nil && v.secret == ""
 	case "downwardAPI":
 		v.files = k.fieldFiles(d, n)
 	case "projected":
@@ -33,7 +33,6 @@ func (k *manifest) filesOf(d *decoder, n *node) volume {
 		program := executable(d, n.Given("defaultMode"))
 		d.Elements(sources, func(n *node) { v.files = append(v.files, k.projected(d, n, program)...) })
 	}
-	v.bad = v.dir
 	return v
 }
 
@@ -172,7 +171,11 @@ type fileSecret struct {
 // declareSecrets gives the job the secrets that are files of some container.
 func (k *manifest) declareSecrets(d *decoder) {
 	g := k.spec.Gbatch
-	for _, f := range g.Files {
+	all := g.Files
+	for _, b := range g.Before {
+		all = slices.Concat(all, b.Files)
+	}
+	for _, f := range all {
 		s := k.fileSecrets[f.Secret]
 		if s == nil || slices.ContainsFunc(g.Secrets, func(has job.Secret) bool { return has.Name == f.Secret }) {
 			continue
@@ -274,7 +277,7 @@ func (k *manifest) mountFiles(d *decoder, n *node, m mountPoint, files []job.Fil
 		if i := slices.IndexFunc(g.Files, func(has job.File) bool { return has == f }); i >= 0 {
 			continue // another container has it there, too
 		}
-		d.Becomes(fmt.Sprintf("gbatch.files[%d]", len(g.Files)), n)
+		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(g.Files))), n)
 		g.Files = append(g.Files, f)
 	}
 }

@@ -55,17 +55,18 @@ type manifest struct {
 	subdomain   *node  // where pods find each other by name
 
 	volumes     map[string]volume
-	empty       map[string][]mountPoint // of those of kind emptyDir, by name
-	fileSecrets map[string]*fileSecret  // by the name of the job's own secret
-	runAs       string                  // user id
-	runAsGroup  string
+	fileSecrets map[string]*fileSecret // by the name of the job's own secret
+	prefix      string                 // of the native fields of an init container; "": they are the job\'s
+
+	runAs      string // user id
+	runAsGroup string
 }
 
 // Parse reads a file with a Job or a CronJob, and what else is in it or in the files
 // given with it.
 func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	d := foreign.New()
-	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, empty: map[string][]mountPoint{}, fileSecrets: map[string]*fileSecret{}, podLabels: map[string]string{},
+	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, podLabels: map[string]string{},
 		beside: objects{map[string]*keys{}, map[string]*keys{}}}
 	var found *node
 	for _, file := range append([][]byte{data}, with...) {
@@ -280,10 +281,6 @@ func (k *manifest) combine(d *decoder, n *node) {
 	}
 	if k.main != nil {
 		k.containers(d)
-	}
-	k.spec.Request.Docker.User = k.runAs
-	if k.runAsGroup != "" {
-		k.spec.Request.Docker.User = cmp.Or(k.runAs, "0") + ":" + k.runAsGroup
 	}
 	if k.jobSpec != nil {
 		k.tasks(d, k.jobSpec)

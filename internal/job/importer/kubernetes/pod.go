@@ -136,8 +136,16 @@ func readAffinity(d *decoder, n *node, k *manifest) {
 				{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest]("is not used: gbatch places jobs so that the least is left over"), false},
 			}, k)
 		}, false},
-		{"podAffinity", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
+		{"podAffinity", readPodAffinity, false},
 		{"podAntiAffinity", foreign.Remark[manifest]("is not used: every job has its cores, memory and GPUs for itself; for a node of its own use gbatch.exclusive of a native job"), false},
+	}, k)
+}
+
+// readPodAffinity refuses to run beside other pods, unless that is only liked.
+func readPodAffinity(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{
+		{"requiredDuringSchedulingIgnoredDuringExecution", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
+		{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest]("is not used: gbatch places jobs so that the least is left over"), false},
 	}, k)
 }
 
@@ -201,8 +209,8 @@ var expressionFields = []field[expression]{
 
 func readPodSecurity(d *decoder, n *node, k *manifest) {
 	document.Object(d, n, []field[manifest]{
-		{"runAsUser", readID(func(k *manifest) *string { return &k.runAs }), false},
-		{"runAsGroup", readID(func(k *manifest) *string { return &k.runAsGroup }), false},
+		{"runAsUser", func(d *decoder, n *node, k *manifest) { readID(d, n, &k.runAs, "request.docker.user") }, false},
+		{"runAsGroup", func(d *decoder, n *node, k *manifest) { readID(d, n, &k.runAsGroup, "request.docker.user") }, false},
 		{"fsGroup", readGroups, false},
 		{"supplementalGroups", readGroups, false},
 		{"runAsNonRoot", foreign.Remark[manifest]("is not checked: the container runs as its image's user, or as runAsUser"), false},
@@ -219,12 +227,10 @@ const (
 	ownProfile = "is not used: every container has gbatch's own system call filter"
 )
 
-func readID(to func(*manifest) *string) func(*decoder, *node, *manifest) {
-	return func(d *decoder, n *node, k *manifest) {
-		if x, ok := d.Integer(n, 0, 1<<31-1); ok {
-			*to(k) = fmt.Sprint(x)
-			d.Becomes("request.docker.user", n)
-		}
+func readID(d *decoder, n *node, to *string, becomes string) {
+	if x, ok := d.Integer(n, 0, 1<<31-1); ok {
+		*to = fmt.Sprint(x)
+		d.Becomes(becomes, n)
 	}
 }
 

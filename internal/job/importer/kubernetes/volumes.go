@@ -15,7 +15,6 @@ import (
 // volume is a volume of the pod, and what it becomes.
 type volume struct {
 	storage job.Storage // its containerPath is that of the mount
-	dir     bool        // an empty directory of the container's own
 	files   []job.File  // a directory of these, which lie below it
 	secret  string      // a secret that is not in the file: its keys are not known
 	bad     bool        // told already
@@ -50,7 +49,7 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 					d.Note(kid, "is understood as the directory of the project's storage "+volumeRoot+claim)
 				}
 			case "emptyDir":
-				v = readEmptyDir(d, kid)
+				v = readEmptyDir(d, kid, name)
 			case "configMap", "secret", "downwardAPI", "projected":
 				v = k.filesOf(d, kid)
 			default:
@@ -61,9 +60,8 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 	})
 }
 
-// readEmptyDir is memory if it says so; on disk the container's own root, which
-// is as empty and as short-lived, will do.
-func readEmptyDir(d *decoder, n *node) volume {
+// readEmptyDir is a directory of the job's own, in memory if it says so.
+func readEmptyDir(d *decoder, n *node, name string) volume {
 	medium, size := "", int64(0)
 	if m := n.Given("medium"); m != nil {
 		medium, _ = d.Str(m)
@@ -76,12 +74,12 @@ func readEmptyDir(d *decoder, n *node) volume {
 		}
 		size = int64(x)
 	}
-	if medium != "Memory" {
-		return volume{dir: true}
-	}
-	v := volume{storage: job.Storage{HostPath: job.TmpfsHostPath, OfMemory: true}}
-	if size > 0 {
+	v := volume{storage: job.Storage{HostPath: job.ScratchHostPath, Volume: name, OfMemory: medium == "Memory"}}
+	switch {
+	case size > 0 && v.storage.OfMemory:
 		v.storage.SizeGB = wholeGiB(size)
+	case size > 0:
+		d.Note(n.Given("sizeLimit"), "is not used: all that the container writes has one bound, that of ephemeral-storage or the site's")
 	}
 	return v
 }
@@ -110,10 +108,6 @@ func readMount(d *decoder, n *node, k *manifest) {
 	case !ok:
 		d.Problem(n, fmt.Sprintf("mounts %s, which is no volume of this job", document.Quote(m.name)), "")
 	case v.bad:
-	case k.apart(d, n, m, v):
-	case v.dir:
-		k.spec.Gbatch.Directories = append(k.spec.Gbatch.Directories, strings.TrimSuffix(m.path, "/"))
-		d.Becomes(fmt.Sprintf("gbatch.directories[%d]", len(k.spec.Gbatch.Directories)-1), n)
 	case v.secret != "" && m.sub == "":
 		d.Problem(n, fmt.Sprintf("mounts the secret %s, which is not in the file: its keys are not known", document.Quote(v.secret)),
 			"put its manifest into the file, behind a line ---, give its file: gsubmit --with FILE, or name its keys by items of the volume")
@@ -123,32 +117,17 @@ func readMount(d *decoder, n *node, k *manifest) {
 		k.mountFiles(d, n, m, v.files)
 	default:
 		s := v.storage
-		s.ContainerPath, s.ReadOnly = strings.TrimSuffix(m.path, "/"), m.readOnly && s.HostPath != job.TmpfsHostPath
-		if m.sub != "" && s.HostPath != job.TmpfsHostPath {
-			s.HostPath += "/" + strings.Trim(m.sub, "/")
+		s.ContainerPath, s.ReadOnly = path.Clean(m.path), m.readOnly
+		switch sub := strings.Trim(m.sub, "/"); {
+		case sub == "":
+		case s.HostPath == job.ScratchHostPath:
+			s.SubPath = sub
+		default:
+			s.HostPath += "/" + sub
 		}
-		d.Becomes(fmt.Sprintf("request.docker.storage[%d]", len(k.spec.Request.Docker.Storage)), n)
+		d.Becomes(k.path(fmt.Sprintf("request.docker.storage[%d]", len(k.spec.Request.Docker.Storage))), n)
 		k.spec.Request.Docker.Storage = append(k.spec.Request.Docker.Storage, s)
 	}
-}
-
-// apart tells of an emptyDir that is mounted at several places. In a pod they show the
-// same files; here each is a directory of its own.
-func (k *manifest) apart(d *decoder, n *node, m mountPoint, v volume) bool {
-	if !v.dir && v.storage.HostPath != job.TmpfsHostPath {
-		return false
-	}
-	m.path, m.sub = path.Clean(m.path), path.Clean("/"+m.sub)
-	for _, had := range k.empty[m.name] {
-		one, other := had.sub+"/", m.sub+"/"
-		overlap := strings.HasPrefix(one, other) || strings.HasPrefix(other, one) || one == "//" || other == "//"
-		if had.path != m.path && overlap {
-			d.Problem(n, fmt.Sprintf("has the emptyDir %s at another place than %s, where other files would be", document.Quote(m.name), document.Quote(had.path)), "mount it at the same path in every container")
-			return true
-		}
-	}
-	k.empty[m.name] = append(k.empty[m.name], m)
-	return false
 }
 
 // parseQuantity reads a number with a decimal or binary suffix.

@@ -1,0 +1,189 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/oci/failure"
+	"gbatch/oci/stage"
+	"gbatch/oci/stdio"
+	"gbatch/oci/users"
+)
+
+// A container may have several programs, each with a root file system of its own, that
+// run one after the other: the spec's is the last of them. They have the group, the
+// limits, the network, the ids and the log in common, and nothing of one lives when the
+// next one begins: each is the first process of a process namespace of its own.
+
+// Part is a program that runs to its end before the next one begins.
+type Part struct {
+	Name   string      `json:"name"` // for people
+	Spec   *specs.Spec `json:"spec"`
+	Layers []string    `json:"layers"` // of its image, lowest first
+
+	Files    []File        `json:"files,omitempty"`
+	MakeDirs []string      `json:"make_dirs,omitempty"`
+	Below    []stage.Below `json:"below,omitempty"`
+}
+
+// MaxParts bounds those before the spec's.
+const MaxParts = 16
+
+// part is a Part on its way.
+type part struct {
+	Part
+	last   bool
+	root   stage.Root
+	hooked []byte // the spec for hooks; nil: there are none
+}
+
+// takeParts makes the list, the spec's own as the last.
+func (s *shim) takeParts() error {
+	for i, p := range s.cfg.Before {
+		s.parts = append(s.parts, &part{Part: p, root: stage.Root{ID: partID(s.cfg.ID, i), At: fmt.Sprintf("%s.%d", stageRootfs, i)}})
+	}
+	own := Part{Spec: s.spec, Layers: s.cfg.Layers, Files: s.cfg.Files, MakeDirs: s.cfg.MakeDirs, Below: s.cfg.Below}
+	s.now = &part{Part: own, last: true, root: stage.Root{ID: s.cfg.ID, At: stageRootfs}}
+	s.parts = append(s.parts, s.now)
+	for _, p := range s.parts {
+		if err := p.keepForHooks(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partID names what a part writes.
+func partID(id string, i int) string { return fmt.Sprintf("%s+%d", id, i) }
+
+// mount makes a part's root file system.
+func (s *shim) mount(p *part, scratch string) error {
+	uid, gid, _ := s.received.ids.Host(0, 0)
+	r := &p.root
+	r.Scratch, r.Layers, r.User, r.UID, r.GID, r.MakeDirs, r.Files = scratch, p.Layers, s.received.user, uid, gid, p.MakeDirs, p.Files
+	if err := r.Mount(); err != nil {
+		return failure.OfRootfs(err)
+	}
+	if err := resolveSpecUser(p.Spec, r.At); err != nil {
+		return err
+	}
+	return users.Check(s.received.ids, p.Spec.Process.User)
+}
+
+// named says of which part a failure is.
+func (p *part) named(f *failure.Failure) *failure.Failure {
+	if p.last {
+		return f
+	}
+	out := *f
+	out.Message = p.Name + ": " + f.Message
+	return &out
+}
+
+// enter makes a part the one that the container is about.
+func (s *shim) enter(p *part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now, s.spec = p, p.Spec
+	s.pid, s.ended = 0, make(chan struct{})
+}
+
+// find resolves what the part mounts of the container's volumes.
+func (p *part) find() error {
+	for _, b := range p.Below {
+		at, err := b.Find(p.root.UID, p.root.GID)
+		if err != nil {
+			return err
+		}
+		for i, m := range p.Spec.Mounts {
+			if m.Destination == filepath.Clean(b.Target) {
+				p.Spec.Mounts[i].Source = at
+			}
+		}
+	}
+	return nil
+}
+
+// runParts runs one after the other. The first that does not succeed is the end.
+func (s *shim) runParts() (exit Exit) {
+	over := make(chan struct{})
+	defer close(over)
+	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
+	if err != nil {
+		return s.failed(err)
+	}
+	for i, p := range s.parts {
+		s.enter(p)
+		if len(s.parts) > 1 {
+			p.announce(log, i, len(s.parts)-1)
+		}
+		state, err := s.runPart(p, log, over)
+		if err != nil {
+			exit = s.failed(err)
+		} else {
+			exit = s.exited(state)
+		}
+		if p.last || err != nil || exit.Code != 0 || exit.Stopped {
+			break
+		}
+		if err := errors.Join(p.root.Unmount(), stage.Remove(p.root.Scratch, p.root.ID)); err != nil {
+			fmt.Fprintln(os.Stderr, err) // what is left goes with the container
+		}
+	}
+	if exit.Started = s.began; !s.now.last {
+		exit.Part = s.now.Name
+	}
+	exit.LogBytes = log.Close()
+	return exit
+}
+
+// announce tells in the log whose output follows.
+func (p *part) announce(log *stdio.Log, i, of int) {
+	text := "the job itself"
+	if !p.last {
+		text = fmt.Sprintf("%s, %d of %d that run before the job", p.Name, i+1, of)
+	}
+	_, _ = fmt.Fprintf(log, "gbatch: %s\n", text)
+}
+
+// runPart starts a part and waits for its end.
+func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (*os.ProcessState, error) {
+	if err := errors.Join(p.find(), p.bundle(s)); err != nil {
+		return nil, err
+	}
+	pump, process, err := s.start(log)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if err := s.begin(process); err != nil {
+		pump.Finish()
+		return nil, err
+	}
+	if s.began.IsZero() {
+		s.began = now
+		s.keep(over)
+	}
+	if p.last {
+		s.network.serve()
+	}
+	state, err := s.await(process)
+	if p.last {
+		s.network.close() // the ports are free before anybody hears of the end
+	}
+	s.dropTerminal()
+	pump.Finish()
+	if state == nil {
+		return nil, fmt.Errorf("wait for the container: %w", err)
+	}
+	s.mu.Lock()
+	s.pid = 0                                          // until the next one runs
+	s.ran = p.last && !pump.Hangs && len(s.parts) == 1 // a process with a thread that hangs serves no further container
+	s.mu.Unlock()
+	return state, nil
+}
