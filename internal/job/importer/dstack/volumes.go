@@ -57,8 +57,23 @@ func readVolumes(d *decoder, n *node, t *task) {
 	})
 }
 
+// ofEachRank has the number of a node that a volume's name has in it be put in there.
+func (t *task) ofEachRank(name string) string {
+	return t.interpolation.ReplaceAllStringFunc(name, func(m string) string {
+		switch t.interpolation.FindStringSubmatch(m)[1] {
+		case "dstack.node_rank", "dstack.job_num":
+			return job.RankWord
+		}
+		return m
+	})
+}
+
 func (t *task) mount(d *decoder, n *node, v volume) {
 	docker := &t.sub.Spec.Request.Docker
+	for i, name := range v.names {
+		v.names[i] = t.ofEachRank(name)
+	}
+	v.instance = t.ofEachRank(v.instance)
 	s := job.Storage{HostPath: v.instance, ContainerPath: v.path}
 	switch {
 	case (v.instance == "") == (len(v.names) == 0):
@@ -69,7 +84,7 @@ func (t *task) mount(d *decoder, n *node, v volume) {
 		return
 	case len(v.names) > 0 && (strings.ContainsAny(v.names[0], "/$ ") || strings.Trim(v.names[0], ".") == ""):
 		d.Problem(v.at, fmt.Sprintf("is %s, which is no name of a volume", document.Quote(v.names[0])),
-			"a volume of each rank has no equivalent: mount one, and use directories in it by GBATCH_RANK")
+			"write a name, with ${{ dstack.node_rank }} in it for a volume of each node")
 		return
 	case len(v.names) > 0:
 		s.HostPath = volumeRoot + v.names[0]
