@@ -19,7 +19,7 @@ import (
 const providers = "../../build/providers"
 
 // startNodeProvider starts node's oidc-provider, where anybody is whom they say.
-func startNodeProvider(t *testing.T) (*exec.Cmd, string) {
+func startNodeProvider(t *testing.T, page string) (*exec.Cmd, string) {
 	t.Helper()
 	modules, err := filepath.Abs(filepath.Join(providers, "node_modules"))
 	if err == nil {
@@ -28,7 +28,7 @@ func startNodeProvider(t *testing.T) (*exec.Cmd, string) {
 	if err != nil {
 		t.Skipf("SKIPPED: no identity provider to log in at, run scripts/providers: %v", err)
 	}
-	cmd := exec.Command("node", "testdata/login/provider.mjs", modules)
+	cmd := exec.Command("node", "testdata/login/provider.mjs", modules, page)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -48,13 +48,13 @@ const dexConfig = `issuer: http://%[1]s/dex
 storage: {type: memory}
 web: {http: %[1]q}
 staticClients:
-- {id: gbatch, name: gbatch, public: true}
+- {id: gbatch, name: gbatch, public: true, redirectURIs: [%[2]q]}
 connectors:
 - {type: mockCallback, id: mock, name: Mock}
 `
 
 // startDex starts Dex, to which everybody is Kilgore Trout.
-func startDex(t *testing.T) (*exec.Cmd, string) {
+func startDex(t *testing.T, page string) (*exec.Cmd, string) {
 	t.Helper()
 	dex := filepath.Join(providers, "dex")
 	if _, err := os.Stat(dex); err != nil {
@@ -65,7 +65,7 @@ func startDex(t *testing.T) (*exec.Cmd, string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "dex.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, dexConfig, at), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, dexConfig, at, page), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(dex, "serve", file)

@@ -17,19 +17,22 @@ import (
 // then speak for them from another machine, have the token made anew before it runs
 // out, go on while the provider is away, and are nobody when they logged out.
 func TestLogin(t *testing.T) {
-	for name, tc := range map[string]struct {
-		start func(*testing.T) (*exec.Cmd, string)
-		rules string // beside the issuer
-		user  string // as whom the test's user comes in
-	}{
-		"oidc-provider": {startNodeProvider, "groups: [hpc]", "ann"},
-		"dex":           {startDex, "userClaim: email, domain: kilgore.trout, groups: [authors]", "kilgore"},
-	} {
+	for name, p := range realProviders {
 		t.Run(name, func(t *testing.T) {
-			idp, issuer := tc.start(t)
-			logsIn(t, idp, fmt.Sprintf("login: {issuer: %s, clientId: gbatch, tokenLife: 5 minutes, %s}\n", issuer, tc.rules), tc.user)
+			idp, issuer := p.start(t, "https://127.0.0.1/web/")
+			logsIn(t, idp, fmt.Sprintf("login: {issuer: %s, clientId: gbatch, tokenLife: 5 minutes, %s}\n", issuer, p.rules), p.user)
 		})
 	}
+}
+
+// realProviders are identity providers as sites have them.
+var realProviders = map[string]struct {
+	start func(t *testing.T, page string) (*exec.Cmd, string) // page: the address that browsers are sent back to
+	rules string                                              // beside the issuer
+	user  string                                              // as whom the test's user comes in
+}{
+	"oidc-provider": {startNodeProvider, "groups: [hpc]", "ann"},
+	"dex":           {startDex, "userClaim: email, domain: kilgore.trout, groups: [authors]", "kilgore"},
 }
 
 func logsIn(t *testing.T, idp *exec.Cmd, config, user string) {

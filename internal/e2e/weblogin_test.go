@@ -162,6 +162,50 @@ func TestWebLogin(t *testing.T) {
 	}
 }
 
+// TestWebLoginProviders logs in on the page at real identity providers, by their own pages.
+func TestWebLoginProviders(t *testing.T) {
+	for name, p := range realProviders {
+		t.Run(name, func(t *testing.T) {
+			address, err := freeAddress()
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := "https://" + address + "/web/"
+			_, issuer := p.start(t, page)
+			s := newSite(t, siteOptions{ctldConfig: quick + fmt.Sprintf("login: {issuer: %s, clientId: gbatch, pages: [%q], %s}\n", issuer, page, p.rules), listen: address})
+			b := newBrowser(t)
+			b.open(page + "cluster")
+			at, err := url.Parse(issuer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.press("Log in at " + at.Host)
+			eventually(t, "the provider sends the browser back", func() bool {
+				return b.text(fmt.Sprintf(`(() => {
+					if (location.href.startsWith(%q)) return document.body.innerText.includes('Log out')
+					const form = document.querySelector('form')
+					if (document.readyState !== 'complete' || !form || form.sent) return false
+					for (const e of form.querySelectorAll('input[name=login], input[name=password]')) e.value = %q
+					form.sent = true
+					form.querySelector('button, [type=submit]').click()
+					return false
+				})()`, page, p.user)) == "true"
+			})
+			if got := b.text("document.querySelector('header').innerText.includes('" + p.user + "') + location.pathname + location.search"); got != "true/web/cluster" {
+				t.Errorf("who is logged in, and where: %s", got)
+			}
+			if l := s.must("gadm", "token", "list", "--all", "--json"); !strings.Contains(l, `"user": "`+p.user+`"`) || !strings.Contains(l, `"use": "web"`) {
+				t.Errorf("the sessions are %s", l)
+			}
+			b.press("Log out")
+			b.shows("You are logged out.")
+			if list := b.complaints(); len(list) > 0 {
+				t.Errorf("the page complained: %q", list)
+			}
+		})
+	}
+}
+
 // follow goes on at the provider, until the page is back and shows a text.
 func (b *browser) follow(link, text string) {
 	b.t.Helper()

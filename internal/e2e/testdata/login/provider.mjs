@@ -1,5 +1,5 @@
 // An identity provider for the tests: anybody is whoever they say, in the group hpc.
-// It says its address on standard output when it listens.
+// The page is at the address of the second argument. It says its own address on standard output when it listens.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { createServer } from 'node:http';
@@ -12,8 +12,8 @@ server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const provider = new Provider(issuer, {
     clients: [{
-      client_id: 'gbatch', application_type: 'native', token_endpoint_auth_method: 'none', redirect_uris: [], response_types: [],
-      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+      client_id: 'gbatch', token_endpoint_auth_method: 'none', redirect_uris: [process.argv[3]], response_types: ['code'],
+      grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
     }],
     features: { deviceFlow: { enabled: true }, devInteractions: { enabled: true } },
     claims: { openid: ['sub'], profile: ['preferred_username', 'groups'] },
