@@ -95,6 +95,7 @@ type GPU struct {
 	Job         job.Number `json:"job,omitempty"`         // the first of its jobs
 	Utilization *float64   `json:"utilization,omitempty"` // percent, last sample
 	MemUsed     *int64     `json:"memUsedBytes,omitempty"`
+	Celsius     *float64   `json:"celsius,omitempty"` // how hot it is
 }
 
 // SyncRequest is what a node says each time: all of what it holds, so that a
@@ -279,6 +280,7 @@ type GPUSample struct {
 	UUID        string   `json:"uuid"`
 	Utilization *float64 `json:"utilization,omitempty"` // percent of the last period in which a kernel ran
 	MemUsed     *int64   `json:"memUsedBytes,omitempty"`
+	Celsius     *float64 `json:"celsius,omitempty"` // how hot it is
 	EnergyJ     *float64 `json:"energyJ,omitempty"` // used since the driver was loaded
 }
 

@@ -82,7 +82,7 @@ func (s *Samples) Fill(n *api.Node) {
 	for _, sample := range s.byNode[n.Name] {
 		for i := range n.GPUs {
 			if g := &n.GPUs[i]; g.UUID == sample.UUID {
-				g.Utilization, g.MemUsed = sample.Utilization, sample.MemUsed
+				g.Utilization, g.MemUsed, g.Celsius = sample.Utilization, sample.MemUsed, sample.Celsius
 			}
 		}
 	}

@@ -19,6 +19,9 @@ func samplesToAPI(list []gpu.Sample) []api.GPUSample {
 		if s.MemUsedBytes >= 0 {
 			w.MemUsed = &s.MemUsedBytes
 		}
+		if s.Celsius >= 0 {
+			w.Celsius = &s.Celsius
+		}
 		if s.EnergyJ > 0 {
 			w.EnergyJ = &s.EnergyJ
 		}

@@ -317,6 +317,7 @@ export type File = {
 }
 
 export type GPU = {
+  celsius?: number
   computeCap?: string
   freeMilli: number
   index: number
@@ -331,6 +332,7 @@ export type GPU = {
 }
 
 export type GPUSample = {
+  celsius?: number
   energyJ?: number
   memUsedBytes?: number
   utilization?: number
