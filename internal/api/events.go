@@ -24,6 +24,7 @@ const PingEvery = 15 * time.Second
 type JobEvent struct {
 	Job
 	Version uint64  `json:"version"`
+	Was     string  `json:"was,omitempty"`   // its state before the change; empty: it is new
 	Lines   []Event `json:"lines,omitempty"` // of its timeline, which came with the change; none if it is private
 }
 
@@ -40,5 +41,7 @@ type ResetEvent struct {
 	Message string `json:"message"`
 }
 
-// PingEvent is empty. Its id is where the stream stands.
-type PingEvent struct{}
+// PingEvent says that all is well. Its id is where the stream stands.
+type PingEvent struct {
+	EveryMS int64 `json:"everyMs,omitempty"` // lists that follow the changes are to be read anew no more often than that: the more of them there are, the more seldom
+}

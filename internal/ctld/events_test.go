@@ -85,7 +85,7 @@ func TestEventsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := first.until(func(j *api.JobEvent) bool { return j.Number == a.Number })
-	if j := seen.Job; j.Name != "hello" || j.State != job.Queued || len(j.Lines) == 0 || j.Version == 0 {
+	if j := seen.Job; j.Name != "hello" || j.State != job.Queued || len(j.Lines) == 0 || j.Version == 0 || j.Was != "" {
 		t.Errorf("the event is %+v", j)
 	}
 	first.stop()
@@ -98,7 +98,7 @@ func TestEventsGoOn(t *testing.T) {
 	last := seen.ID
 	held := false
 	again.until(func(j *api.JobEvent) bool {
-		held = held || j.Number == a.Number && j.State == job.OnHold
+		held = held || j.Number == a.Number && j.State == job.OnHold && j.Was == string(job.Queued)
 		return j.Number == b.Number
 	})
 	if !held {

@@ -1,15 +1,20 @@
 package ctld
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,7 +99,15 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 	const seen = `new Promise((done) => { const look = () => FIND ? requestAnimationFrame(() => done(performance.now())) : setTimeout(look, 5); look() })`
-	wait := func(what string) float64 { return script(strings.Replace(seen, "FIND", what, 1)) }
+	wait := func(what string) float64 {
+		began := time.Now()
+		at := script(strings.Replace(seen, "FIND", what, 1))
+		if took := time.Since(began); took > 5*time.Second {
+			said, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("JSON.stringify(performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).map((e) => [e.name, e.nextHopProtocol, e.startTime, e.requestStart, e.responseEnd])) + document.hidden"))
+			b.Logf("%v until %s: %s", took, what, said)
+		}
+		return at
+	}
 	open(base + web.Base + "jobs?user=*#login=" + token.Secret)
 	wait("document.querySelector('td.name')?.textContent")
 	sums := map[string]float64{}
@@ -129,72 +142,199 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenPages is what 500 open pages of 20 users cost, with their side of the
-// connections: each listens, and reads its list every 30 seconds; half of them show
-// everyone's jobs. Ten jobs a second change; what they cost without pages is told, too.
+// BenchmarkOpenPages is what 500 open pages of 20 users cost the controller: each, in a
+// browser of its own, listens and reads its list as the page does; half of them show
+// everyone's jobs. Ten jobs a second change, of which one ends. What that costs
+// without pages is told, too. The readers are another process.
 func BenchmarkOpenPages(b *testing.B) {
-	const pages, every = 500, 30 * time.Second
+	const span = 30 * time.Second
 	s := pageSite(b)
-	socket := strings.TrimPrefix(s.Client.Address, "unix://")
-	hc := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: pages, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
-	ctx, cancel := context.WithCancel(b.Context())
-	var all sync.WaitGroup
-	get := func(path string) {
-		r, err := http.NewRequestWithContext(ctx, "GET", "http://gbatch"+path, nil)
+	base, _, _ := strings.Cut(s.remote(), "#")
+	var tokens []string
+	for i := range readers.users {
+		t, err := s.CreateToken(b.Context(), api.TokenRequest{Use: api.TokenUser, User: fmt.Sprintf("user%d", i)})
 		if err != nil {
-			return
+			b.Fatal(err)
 		}
-		answer, err := hc.Do(r)
-		if err != nil {
-			return // it is over
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			b.Errorf("%s: %s", path, answer.Status)
-		}
-		_, _ = io.Copy(io.Discard, answer.Body)
+		tokens = append(tokens, t.Secret)
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	cost := func(span time.Duration) float64 {
+	act := func(what, id string) {
+		if _, err := s.Action(b.Context(), what, &api.ActionRequest{IDs: []string{id}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	next := 50
+	cost := func() float64 {
 		began, before := time.Now(), processorTime()
 		for i := 0; time.Since(began) < span; i++ {
 			<-tick.C
-			what := "hold"
-			if i%2 == 1 {
-				what = "release"
+			if i%10 == 9 {
+				act("cancel", fmt.Sprint(next))
+				next++
+				continue
 			}
-			if _, err := s.Action(b.Context(), what, &api.ActionRequest{IDs: []string{"7"}}); err != nil {
-				b.Fatal(err)
-			}
+			act([]string{"release", "hold"}[i%2], fmt.Sprint(7+i/2%4))
 		}
 		return 100 * float64(processorTime()-before) / float64(time.Since(began))
 	}
-	cost(every / 3) // what the filling left to do
-	alone := cost(every)
-	for i := range pages {
-		user := ""
-		if i%2 == 0 {
-			user = fmt.Sprintf("user%d", i%20)
+	child := exec.Command(os.Args[0], "-test.run=^TestPageReaders$")
+	child.Env = append(os.Environ(), readers.variable+"="+base, readers.variable+"_TOKENS="+strings.Join(tokens, " "))
+	child.Stderr = os.Stderr
+	told, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	end := sync.OnceFunc(func() { _ = child.Process.Kill(); _ = child.Wait() })
+	defer end()
+	for line := bufio.NewScanner(told); line.Scan() && line.Text() != readers.ready; {
+	}
+	cost() // what filling left to do, and their coming
+	for b.Loop() {
+		before := s.answered("GET /v1/jobs")
+		b.ReportMetric(cost(), "%-of-a-core")
+		b.ReportMetric(float64(s.answered("GET /v1/jobs")-before)/span.Seconds(), "lists/s")
+	}
+	end()
+	cost() // what their going cost
+	b.ReportMetric(cost(), "%-without-pages")
+}
+
+// answered is how many requests of a route were answered.
+func (s *testSite) answered(route string) uint64 {
+	d, err := s.Diag(context.Background())
+	if err != nil {
+		return 0
+	}
+	for _, r := range d.Routes {
+		if r.Route == route {
+			return r.Count
 		}
-		all.Go(func() { get("/v1/events?user=" + user) })
-		all.Go(func() {
-			for wait := every * time.Duration(i) / pages; ; wait = every {
+	}
+	return 0
+}
+
+// readers are those of BenchmarkOpenPages.
+var readers = struct {
+	variable, ready string
+	pages, users    int
+	poll            time.Duration
+}{"GBATCH_PAGE_READERS", "all listen", 500, 20, 30 * time.Second}
+
+// TestPageReaders is the other side of BenchmarkOpenPages.
+func TestPageReaders(t *testing.T) {
+	base := os.Getenv(readers.variable)
+	if base == "" {
+		t.Skip("SKIPPED: the other side of BenchmarkOpenPages")
+	}
+	tokens := strings.Fields(os.Getenv(readers.variable + "_TOKENS"))
+	var listening sync.WaitGroup
+	for i := range readers.pages {
+		listening.Add(1)
+		r := &reader{base: base, token: tokens[i%len(tokens)], ready: sync.OnceFunc(listening.Done), hc: &http.Client{
+			Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		}}
+		if i%2 == 1 {
+			r.user = fmt.Sprintf("user%d", i%len(tokens))
+		}
+		go r.run(t) // ended with the process
+	}
+	listening.Wait()
+	fmt.Println(readers.ready)
+	select {} // ended by the benchmark
+}
+
+// reader does what an open page does, without showing it.
+type reader struct {
+	base, token, user string
+	hc                *http.Client
+	ready             func()
+}
+
+func (r *reader) get(path string) (*http.Response, error) {
+	req, err := http.NewRequest("GET", r.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	answer, err := r.hc.Do(req)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, answer.Status)
+	}
+	return answer, err
+}
+
+func (r *reader) list(t *testing.T, more string) {
+	answer, err := r.get("/v1/jobs?fold=true&newest=true&offset=0&limit=100&user=" + r.user + more)
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+}
+
+func (r *reader) run(t *testing.T) {
+	r.list(t, "")
+	answer, err := r.get("/v1/events?user=" + r.user)
+	if err != nil {
+		t.Log(err)
+		r.ready()
+		return
+	}
+	defer answer.Body.Close()
+	moved := make(chan time.Time, 1) // when the first change was heard that is not read
+	var every atomic.Int64           // milliseconds
+	go func() {                      // reads the stream; ends with it
+		for scan := bufio.NewScanner(answer.Body); scan.Scan(); {
+			data, ok := strings.CutPrefix(scan.Text(), "data: ")
+			if !ok {
+				continue
+			}
+			r.ready()
+			var e struct {
+				UUID, State, Was string
+				EveryMS          int64
+			}
+			if err := json.Unmarshal([]byte(data), &e); err != nil {
+				t.Log(err)
+			}
+			if e.EveryMS > 0 {
+				every.Store(e.EveryMS)
+			} else if part(e.Was) != part(e.State) {
 				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(wait):
-					get("/v1/jobs?fold=true&newest=true&limit=100&maxAge=5&user=" + user)
+				case moved <- time.Now():
+				default:
 				}
 			}
-		})
+		}
+	}()
+	poll := time.NewTimer(rand.N(readers.poll))
+	for {
+		select {
+		case first := <-moved: // of a line that is drawn already, or of another user's
+			time.Sleep(time.Duration(every.Load()) * time.Millisecond)
+			r.list(t, fmt.Sprintf("&maxAge=%d", int(time.Since(first).Seconds())))
+		case <-poll.C:
+			r.list(t, "&maxAge=5")
+			poll.Reset(readers.poll)
+		}
 	}
-	for b.Loop() {
-		b.ReportMetric(cost(every), "%-of-a-core")
-		b.ReportMetric(alone, "%-without-pages")
+}
+
+// part is the part of a list in which the page has a job of a state.
+func part(state string) int {
+	switch state {
+	case "QUEUED", "ONHOLD":
+		return 1
+	case "FINISHED", "FAILED", "CANCELLED", "HALTED":
+		return 2
+	case "":
+		return 3
 	}
-	cancel()
-	all.Wait()
+	return 0
 }

@@ -410,6 +410,10 @@ func (s *Server) Run(ctx context.Context) error {
 	srv := &http.Server{
 		Handler: s.api, ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 256 << 10, MaxReceiveBufferPerStream: 128 << 10, // of one browser
+			WriteByteTimeout: time.Minute,
+		},
 		BaseContext: func(net.Listener) context.Context { return ctx }, // long polls end when the server does
 	}
 	var g errgroup.Group

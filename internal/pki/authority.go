@@ -169,12 +169,17 @@ func (a *Authority) sign(t, parent *x509.Certificate, public crypto.PublicKey, l
 	return x509.CreateCertificate(rand.Reader, t, parent, public, a.key)
 }
 
+// protocols are those of the controller's side: browsers take the first, in which all
+// tabs share a connection, where of the other six are all that they open. What becomes a
+// two-way stream takes its connection over, and asks for the other.
+var protocols = []string{"h2", "http/1.1"}
+
 // ServerTLS is the controller's side of connections: it shows its certificate,
 // and takes none or one of a node.
 func (a *Authority) ServerTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		NextProtos: []string{"http/1.1"}, // streams take the connection over
+		NextProtos: protocols,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -184,7 +189,7 @@ func (a *Authority) ServerTLS() *tls.Config {
 			shown := *a.server
 			shown.Certificate = [][]byte{a.server.Certificate[0], a.ca.Raw} // the other side looks for the pin
 			return &tls.Config{
-				MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{shown},
+				MinVersion: tls.VersionTLS13, NextProtos: protocols, Certificates: []tls.Certificate{shown},
 				ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: poolOf(a.ca), Time: a.now,
 			}, nil
 		},

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -26,12 +28,21 @@ import (
 const (
 	Patience   = 10 * time.Second // a client that takes nothing for so long is dropped
 	maxWatched = 1000             // jobs that one stream names
+	maxSaid    = 64 << 10         // bytes of events that are sent in one piece, but for the last of them
 
-	// A stream looks at the feed at once while little happens. Where changes never
-	// end it looks so often a second and gets those between in one piece: a
-	// thousand clients stay cheap.
-	looksPerSecond = 10
-	looksAtOnce    = 20
+	// A stream tells of changes at once while little happens. Where they never end it
+	// tells of them so often a second, of those between in one piece. Where many
+	// streams are open, each tells more seldom, so that all of them write so often.
+	tellsPerSecond = 10
+	tellsAtOnce    = 20
+	tellsOfAll     = 500
+	tellsAtLeast   = 1
+
+	// Lists that follow changes are read anew so often, and more seldom where many are
+	// open: each stream adds its part.
+	readEvery = time.Second
+	readPart  = 10 * time.Millisecond
+	readMost  = 10 * time.Second
 )
 
 type eventsInput struct {
@@ -50,7 +61,18 @@ type Source struct {
 	Begin    func(user string) (end func(), err error) // counts a stream
 	Patience time.Duration                             // with a client that takes nothing
 
-	told [2]told // to those who may see a job, and to others
+	told [2]told      // to those who may see a job, and to others
+	open atomic.Int64 // streams
+}
+
+// tells is how often a second each stream tells of changes that never end.
+func (s *Source) tells() rate.Limit {
+	return rate.Limit(min(max(tellsOfAll/max(s.open.Load(), 1), tellsAtLeast), tellsPerSecond))
+}
+
+// ping says how often lists are to be read anew.
+func (s *Source) ping() api.PingEvent {
+	return api.PingEvent{EveryMS: min(readEvery+readPart*time.Duration(s.open.Load()), readMost).Milliseconds()}
 }
 
 // Stream streams changes, from now on or from where the client was.
@@ -72,6 +94,8 @@ func (s *Source) Stream(ctx context.Context, in *eventsInput) (func(context.Cont
 	}
 	return func(ctx context.Context, w http.ResponseWriter) error {
 		defer end()
+		s.open.Add(1)
+		defer s.open.Add(-1)
 		st.w, st.rc = w, http.NewResponseController(w)
 		_ = st.run(ctx) // the client has gone, or does not read
 		return nil
@@ -108,8 +132,9 @@ type eventStream struct {
 	nodes         bool
 	pos           uint64 // the last id that it knows; 0: it begins now
 
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	said bytes.Buffer // and not sent yet
 }
 
 // run sends events until ctx is done or the client takes no more. What waits for
@@ -122,43 +147,50 @@ func (e *eventStream) run(ctx context.Context) error {
 	if e.pos == 0 {
 		e.pos = f.Position()
 	}
-	looks := rate.NewLimiter(looksPerSecond, looksAtOnce)
+	tells := rate.NewLimiter(tellsPerSecond, tellsAtOnce)
 	ping := time.NewTicker(api.PingEvery)
 	defer ping.Stop()
-	err := e.send(api.EventPing, e.pos, api.PingEvent{})
-	for err == nil {
+	err := e.say(api.EventPing, e.pos, e.desk.ping())
+	for {
 		changes, last, all, ring := f.After(e.pos)
 		e.pos = last
 		if !all {
-			err = e.send(api.EventReset, last, api.ResetEvent{Message: "events were missed: read anew what you show"})
+			err = errors.Join(err, e.say(api.EventReset, last, api.ResetEvent{Message: "events were missed: read anew what you show"}))
 		} else if len(changes) > 0 {
-			err = e.sendChanges(changes)
+			err = errors.Join(err, e.sayChanges(changes))
 		}
-		if err = errors.Join(err, e.rc.Flush()); err != nil {
+		said := e.said.Len() > 0
+		if err = errors.Join(err, e.send()); err != nil {
 			return err
+		}
+		if said { // what was of no interest costs nothing
+			tells.SetLimit(e.desk.tells())
+			if err = tells.Wait(ctx); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ping.C:
-			err = e.send(api.EventPing, e.pos, api.PingEvent{})
-			continue
+			err = e.say(api.EventPing, e.pos, e.desk.ping())
 		case <-ring:
 		}
-		err = looks.Wait(ctx)
 	}
-	return err
 }
 
-func (e *eventStream) sendChanges(changes []loop.Update) error {
+func (e *eventStream) sayChanges(changes []loop.Update) error {
 	v := e.desk.Loop.View()
 	for _, c := range changes {
 		var err error
 		switch {
 		case c.Node != nil && e.nodes:
-			err = e.send(api.EventNode, c.ID, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
+			err = e.say(api.EventNode, c.ID, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
 		case c.Job != nil && e.wants(c.Job):
-			err = e.sendJob(v, &c)
+			err = e.sayJob(v, &c)
+		}
+		if err == nil && e.said.Len() > maxSaid {
+			err = e.send()
 		}
 		if err != nil {
 			return err
@@ -172,8 +204,8 @@ func (e *eventStream) wants(j *state.Job) bool {
 		(len(e.jobs) == 0 || slices.Contains(e.jobs, j.Number) || j.Parent > 0 && slices.Contains(e.jobs, j.Parent))
 }
 
-// sendJob tells of a job as this client may see it.
-func (e *eventStream) sendJob(v *state.View, c *loop.Update) error {
+// sayJob tells of a job as this client may see it.
+func (e *eventStream) sayJob(v *state.View, c *loop.Update) error {
 	private, audience := e.desk.Rights.Private(e.id, c.Job.Owner), 0
 	if private {
 		audience = 1
@@ -182,11 +214,12 @@ func (e *eventStream) sendJob(v *state.View, c *loop.Update) error {
 	if err != nil {
 		return err
 	}
-	return e.put(text)
+	e.said.Write(text)
+	return nil
 }
 
 func jobEvent(v *state.View, c *loop.Update, private bool) api.JobEvent {
-	out := api.JobEvent{Job: wire.Job(v, c.Job, private), Version: c.Job.Version}
+	out := api.JobEvent{Job: wire.Job(v, c.Job, private), Version: c.Job.Version, Was: string(c.Was)}
 	if private {
 		return out
 	}
@@ -198,13 +231,11 @@ func jobEvent(v *state.View, c *loop.Update, private bool) api.JobEvent {
 	return out
 }
 
-// send tells of something.
-func (e *eventStream) send(kind string, id uint64, data any) error {
+// say tells of something.
+func (e *eventStream) say(kind string, id uint64, data any) error {
 	text, err := write(kind, id, data)
-	if err != nil {
-		return err
-	}
-	return e.put(text)
+	e.said.Write(text)
+	return err
 }
 
 // write makes the text of an event.
@@ -216,11 +247,18 @@ func write(kind string, id uint64, data any) ([]byte, error) {
 	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, text), nil
 }
 
-// put writes an event. It fails when the client does not take it in time.
-func (e *eventStream) put(text []byte) error {
+// send writes what was said, in one piece. It fails when the client does not take it in
+// time; until then nothing has a deadline, as it would end a stream on which nothing happens.
+func (e *eventStream) send() error {
+	if e.said.Len() == 0 {
+		return nil
+	}
 	if err := e.rc.SetWriteDeadline(time.Now().Add(e.desk.Patience)); err != nil {
 		return err
 	}
-	_, err := e.w.Write(text)
-	return err
+	_, err := e.said.WriteTo(e.w)
+	if e.said.Cap() > maxSaid {
+		e.said = bytes.Buffer{} // a stream that is silent holds little
+	}
+	return errors.Join(err, e.rc.Flush(), e.rc.SetWriteDeadline(time.Time{}))
 }

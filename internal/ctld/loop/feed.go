@@ -28,7 +28,8 @@ type feed struct {
 type Update struct {
 	ID    uint64
 	Job   *state.Job
-	Lines [][]byte // state.Line: of the job's timeline
+	Was   job.State // of the job before the step; empty: it is new
+	Lines [][]byte  // state.Line: of the job's timeline
 	Node  *nodeUpdate
 }
 
@@ -41,7 +42,7 @@ func newFeed(epoch uint64) *feed {
 
 // publish adds what a turn has changed. Its records must be durable.
 func (f *feed) publish(before, after *state.View, eff *effects.Set) {
-	changes := jobChanges(after, eff)
+	changes := jobChanges(before, after, eff)
 	changes = append(changes, nodeChanges(before.Nodes, after.Nodes)...)
 	if len(changes) == 0 {
 		return
@@ -85,7 +86,7 @@ func (f *feed) After(id uint64) (out []Update, last uint64, all bool, ring <-cha
 	return out, f.last, true, f.more
 }
 
-func jobChanges(v *state.View, eff *effects.Set) []Update {
+func jobChanges(before, after *state.View, eff *effects.Set) []Update {
 	if len(eff.Changed) == 0 {
 		return nil
 	}
@@ -98,8 +99,12 @@ func jobChanges(v *state.View, eff *effects.Set) []Update {
 	numbers := slices.Compact(slices.Sorted(slices.Values(eff.Changed)))
 	out := make([]Update, 0, len(numbers))
 	for _, n := range numbers {
-		if j := v.Job(n); j != nil {
-			out = append(out, Update{Job: j, Lines: lines[n]})
+		if j := after.Job(n); j != nil {
+			u := Update{Job: j, Lines: lines[n]}
+			if b := before.Job(n); b != nil {
+				u.Was = b.State
+			}
+			out = append(out, u)
 		}
 	}
 	return out

@@ -29,7 +29,7 @@ export function Cluster() {
   const query = new URLSearchParams({ worst: 'true', model, text: text.slice(0, 200) }).toString()
   const asking = useLate(query)
   const nodes = usePages<api.Node, api.ClusterInfo>('/v1/cluster?' + asking, name, lines, 10_000) // what is used changes without an event
-  useEvents('nodes=true&job=', { node: nodes.reload, reset: nodes.reload })
+  useEvents('nodes=true&job=', { node: () => nodes.reload(), reset: () => nodes.reload() })
   const all = nodes.last
   const [asked, ask] = useState<api.Node>() // to drain, or to resume
   return (
@@ -66,7 +66,7 @@ export function Cluster() {
       <section role="tabpanel" aria-label={view}>
         {view === 'plan' ? <Plan query={asking} /> : <Nodes nodes={nodes} drain={ask} />}
       </section>
-      {asked && <Drain node={asked} leave={() => ask(undefined)} changed={nodes.reload} />}
+      {asked && <Drain node={asked} leave={() => ask(undefined)} changed={() => nodes.reload()} />}
     </>
   )
 }
@@ -164,7 +164,8 @@ function GPU(props: { gpu: api.GPU }) {
   const look = g.unhealthy ? 'bad' : used > 0 ? 'runs' : 'free'
   const busy = g.utilization === undefined ? '' : `, ${Math.round(g.utilization)} % busy`
   const memory = g.memUsedBytes === undefined ? '' : `, ${bytes(g.memUsedBytes)} of ${bytes(g.memBytes)} used`
-  const words = `GPU ${g.index} ${g.model}: ` + (g.unhealthy ? g.unhealthy : used > 0 ? `${used} % granted${g.job ? ' to job ' + g.job : ''}${busy}${memory}` : 'free')
+  const heat = g.celsius === undefined ? '' : `, ${Math.round(g.celsius)} °C`
+  const words = `GPU ${g.index} ${g.model}: ` + (g.unhealthy ? g.unhealthy : used > 0 ? `${used} % granted${g.job ? ' to job ' + g.job : ''}${busy}${memory}` : 'free') + heat
   return (
     <li class={'gpu ' + look} title={words}>
       <span class="unseen">{words}</span>

@@ -34,7 +34,7 @@ export function asked(f: Filter): string {
 
 // partOf is the part of a list to which a job belongs: those that run, that wait, that have ended. One that
 // goes to another one changes its place.
-export const partOf = (j: api.Job): number => (over(j) ? 2 : j.state === 'QUEUED' || j.state === 'ONHOLD' ? 1 : 0)
+export const partOf = (j: Pick<api.Job, 'state'>): number => (over(j) ? 2 : j.state === 'QUEUED' || j.state === 'ONHOLD' ? 1 : 0)
 
 // Open is an array whose tasks are shown below it.
 export interface Open {

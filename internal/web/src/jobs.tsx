@@ -33,9 +33,12 @@ export function Jobs() {
       const before = place === undefined ? undefined : jobs.pages.at(place)
       if (before) jobs.put({ ...j, tasks: j.tasks ?? before.tasks })
       if (j.parent && tasks.open.has(j.parent)) tasks.read(j.parent)
-      if (!before || before.tasks || filter.state || partOf(before) !== partOf(j)) jobs.reload() // its place is another one
+      const mine = filter.user !== '' || j.user === me
+      const was = before?.state ?? j.was
+      const moved = was === undefined || partOf({ state: was }) !== partOf(j) || (filter.state && was !== j.state)
+      if (moved || before?.tasks || (!before && filter.text)) jobs.reload(!mine || before !== undefined) // its place is another one, or it was not here
     },
-    reset: jobs.reload,
+    reset: () => jobs.reload(),
   })
   const here = jobs.pages.here.filter((j) => !j.private)
   const picked = [...chosen.values()].map((j) => jobs.pages.at(jobs.pages.placeOf(j.uuid) ?? -1) ?? j)

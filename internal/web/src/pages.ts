@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { read } from './http'
+import { pace } from './stream'
 
 const size = 100 // lines of a page
 
@@ -88,6 +89,9 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
     let wanted = 0 // that somebody asked to read again
     let before = 0
     let timer = 0
+    let at = 0 // when it is over
+    let first = 0 // when the first change came that no answer has
+    let last = 0
     const load = async (old = 0) => {
       if (busy || ended.signal.aborted) return
       const want = pages.missing(...sight.current)
@@ -110,25 +114,39 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
       busy = false
       void load()
     }
-    // reload reads what is in sight again: at once, and then at most once a second.
-    const reload = () => {
-      timer ||= window.setTimeout(
-        () => {
-          timer = 0
-          before = Date.now()
-          wanted++
-          pages.stale()
-          void load()
-        },
-        Math.max(before + 1000 - Date.now(), 20),
-      )
+    // reload reads what is in sight again: at once, or late where what changed is drawn
+    // already or nobody waits for it, and no more often than the controller says. A page that
+    // nobody sees reads when it is seen again. An answer that is as old as the first change
+    // which it has to have serves many pages; if others came since, it is read once more.
+    const reload = (late = false) => {
+      last = performance.now()
+      first ||= last
+      const wait = Math.max(before + pace.ms - Date.now(), late ? pace.ms : 20)
+      if (timer && (late || at <= Date.now() + wait)) return
+      clearTimeout(timer)
+      at = Date.now() + wait
+      timer = window.setTimeout(() => {
+        timer = 0
+        if (document.hidden) return
+        before = Date.now()
+        wanted++
+        const age = Math.floor((performance.now() - first) / 1000)
+        const more = age > 0 && last > first
+        first = 0
+        if (more) reload(true)
+        pages.stale()
+        void load(Math.min(age, 60))
+      }, wait)
     }
     const poll = () => {
       if (document.hidden) return
       pages.stale()
       void load(5)
     }
+    const seen = () => document.hidden || !first || reload()
+    document.addEventListener('visibilitychange', seen)
     const end = () => {
+      document.removeEventListener('visibilitychange', seen)
       clearTimeout(timer)
       ended.abort()
     }

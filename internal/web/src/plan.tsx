@@ -21,7 +21,7 @@ const looks: Record<string, string> = { running: 'runs', promised: 'waits', rese
 export function Plan(props: { query: string }) {
   const [length, choose] = useState('1 day')
   const nodes = usePages<api.PlanNode, api.Plan>('/v1/plan?' + props.query, name, lines, 10_000)
-  useEvents('nodes=true&job=', { node: nodes.reload, reset: nodes.reload })
+  useEvents('nodes=true&job=', { node: () => nodes.reload(), reset: () => nodes.reload() })
   const from = nodes.last ? Date.parse(nodes.last.now) : Date.now()
   const span = lengths[length]! * 3600_000
   return (

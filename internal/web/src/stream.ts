@@ -2,8 +2,13 @@ import { useEffect, useRef } from 'preact/hooks'
 import type * as api from './api'
 import { contact, read } from './http'
 
+// pace is how long lists wait at least before they are read anew, as the controller
+// says: longer where many pages are open.
+export const pace = { ms: 1000 }
+
 // JobEvent is a job after a change, with the lines of its timeline that came with it.
-export type JobEvent = api.Job & { version: number; lines?: api.Event[] }
+// was is its state before; none: it is new.
+export type JobEvent = api.Job & { version: number; was?: string; lines?: api.Event[] }
 
 // NodeEvent is a node after a change of its state; "gone" if it was dropped.
 export interface NodeEvent {
@@ -37,6 +42,7 @@ export function useEvents(query: string, events: Events): void {
       }
       source.addEventListener('job', (e) => now.current.job?.(JSON.parse(e.data)))
       source.addEventListener('node', (e) => now.current.node?.(JSON.parse(e.data)))
+      source.addEventListener('ping', (e) => (pace.ms = JSON.parse(e.data).everyMs ?? pace.ms))
       source.addEventListener('reset', () => now.current.reset())
       source.onerror = () => {
         if (source.readyState !== EventSource.CLOSED) return contact.set('away')
