@@ -50,8 +50,7 @@ func TestWebPage(t *testing.T) {
 
 	b.press("Submit")
 	b.fill("textarea", `{"name": "typed", "request": {"resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1}, "docker": {"image": "`+image+`", "command": "echo from the page"}, "frobnicate": 1}}`)
-	b.press("Check")
-	b.shows("request.frobnicate")
+	b.shows("request.frobnicate") // without being asked for
 	b.text(`(() => {
 		const e = document.querySelector('textarea'), at = e.value.indexOf('cpuMemoryGb')
 		e.setSelectionRange(at, at)
@@ -170,6 +169,11 @@ func (b *browser) plan(s *site) {
 	b.accessible("the plan")
 	b.press(id)
 	b.shows("planned")
+	b.press("Extend")
+	b.accessible("a change")
+	b.fill("dialog input", "6")
+	b.confirm("Change")
+	b.shows("of 6 h")
 	s.must("gcancel", id)
 	s.must("gadm", "unreserve", "disks")
 	b.press("Cluster")
@@ -215,10 +219,13 @@ func (b *browser) operate() {
 	b.press("health")
 	b.shows("GET /v1/jobs")
 	b.accessible("health")
+	b.press("controllers")
+	b.shows("This controller is the only one")
+	b.accessible("controllers")
 }
 
 // accessible looks for what keeps people from using the page that is shown, by the
-// rules of WCAG AA that a program can check.
+// rules of WCAG AA that a program can check, in the dark and in the light theme.
 func (b *browser) accessible(what string) {
 	b.t.Helper()
 	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
@@ -229,9 +236,20 @@ func (b *browser) accessible(what string) {
 		_, err = chromedp.Evaluate[any](string(axe)+"; undefined")(ctx, target)
 		return v, err
 	})
-	got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}).then((r) =>
-		r.violations.map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(' | ')).join('\n'))`, chromedp.EvalAwaitPromise))
-	if err != nil || got != "" {
-		b.t.Errorf("%s: %v\n%s", what, err, got)
+	for _, theme := range []string{"dark", "light"} {
+		got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`(() => {
+			document.documentElement.style.colorScheme = `+quoted(theme)+`
+			for (const r of [...document.styleSheets].flatMap((s) => [...s.cssRules])) {
+				if (r.conditionText && /prefers-color-scheme|^all$/.test(r.conditionText)) r.media.mediaText = `+quoted(themes[theme])+`
+			}
+			return axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}).then((r) =>
+				r.violations.map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(' | ')).join('\n'))
+		})()`, chromedp.EvalAwaitPromise))
+		if err != nil || got != "" {
+			b.t.Errorf("%s, %s: %v\n%s", what, theme, err, got)
+		}
 	}
 }
+
+// themes are when the rules of the dark theme hold, as its style sheet is made to say.
+var themes = map[string]string{"dark": "all", "light": "(prefers-color-scheme: dark)"}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type * as api from './api'
+import { update } from './change'
 import { Dialog, Trouble } from './dialog'
-import { change } from './http'
 import { Link } from './route'
 import { duration } from './words'
 
@@ -37,13 +37,9 @@ function Limit(props: { id: string; seconds: number; leave: () => void; done: ()
   const act = async () => {
     work(true)
     try {
-      const answer = await change<api.ActionResponse>('POST', '/v1/jobs/actions/update', { ids: [props.id], change: { limitS: props.seconds } })
-      const refused = answer.results?.find((r) => r.error)?.error
-      if (refused) fail(refused)
-      else {
-        props.leave()
-        props.done()
-      }
+      await update(props.id, { limitS: props.seconds })
+      props.leave()
+      props.done()
     } catch (e) {
       fail(e)
     }

@@ -2,11 +2,11 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { read } from './http'
 
 // useLate is what a text was when nobody typed any more.
-export function useLate(text: string): string {
+export function useLate(text: string, ms = 150): string {
   const [late, set] = useState(text)
   useEffect(() => {
     if (text === late) return
-    const timer = setTimeout(() => set(text), 150)
+    const timer = setTimeout(() => set(text), ms)
     return () => clearTimeout(timer)
   }, [text, late])
   return late

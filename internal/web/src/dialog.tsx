@@ -45,12 +45,13 @@ export function Dialog(props: { title: string; children: ComponentChildren; yes:
   )
 }
 
-// Trouble is what went wrong, in the controller's words, with what to do next.
-export function Trouble(props: { of: unknown }) {
+// Trouble is what went wrong, in the controller's words, with what to do next. One that
+// is quiet is not called out to who hears the page.
+export function Trouble(props: { of: unknown; quiet?: boolean }) {
   if (!props.of) return null
   const e = props.of as Partial<Failure>
   return (
-    <div class="trouble" role="alert">
+    <div class="trouble" role={props.quiet ? 'status' : 'alert'}>
       <p>{e.message ?? String(props.of)}</p>
       {e.problems && e.problems.length > 0 && (
         <ul>

@@ -35,30 +35,32 @@ export function Health() {
         <Fact name="Rounds cut short">{d.truncated}</Fact>
         <Fact name="Started past a promise">{`${d.backfilled} of ${d.starts}`}</Fact>
       </dl>
-      <table class="plain">
-        <thead>
-          <tr>
-            <th>Route</th>
-            <th class="number">Requests</th>
-            <th class="number">Median</th>
-            <th class="number">1 in 100</th>
-            <th class="number">Refused</th>
-            <th class="number">Failed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {(d.routes ?? []).map((r) => (
-            <tr key={r.route}>
-              <td>{r.route}</td>
-              <td class="number">{r.count}</td>
-              <td class="number">{r.p50Ms.toFixed(1)} ms</td>
-              <td class="number">{r.p99Ms.toFixed(1)} ms</td>
-              <td class="number">{r.refused || ''}</td>
-              <td class="number">{r.failed || ''}</td>
+      <div class="sideways" tabIndex={0} role="region" aria-label="Routes">
+        <table class="plain">
+          <thead>
+            <tr>
+              <th>Route</th>
+              <th class="number">Requests</th>
+              <th class="number">Median</th>
+              <th class="number">1 in 100</th>
+              <th class="number">Refused</th>
+              <th class="number">Failed</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {(d.routes ?? []).map((r) => (
+              <tr key={r.route}>
+                <td>{r.route}</td>
+                <td class="number">{r.count}</td>
+                <td class="number">{r.p50Ms.toFixed(1)} ms</td>
+                <td class="number">{r.p99Ms.toFixed(1)} ms</td>
+                <td class="number">{r.refused || ''}</td>
+                <td class="number">{r.failed || ''}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </>
   )
 }

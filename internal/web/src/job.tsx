@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Actions } from './actions'
 import type * as api from './api'
+import { Change } from './change'
 import { Trouble } from './dialog'
 import { Facts } from './facts'
 import { read } from './http'
@@ -33,6 +34,7 @@ export function Job(props: { id: string }) {
         <State job={job} />
         <p class="quiet">{ageOf(job)}</p>
         <Actions jobs={[job]} done={load} />
+        {!over(job) && !job.private && !job.tasks && <Change job={job} done={load} />}
         <Link to={'/submit?again=' + job.id} class="button">
           Submit another like it
         </Link>

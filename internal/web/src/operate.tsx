@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type * as api from './api'
 import { useRead } from './ask'
 import { Audit } from './audit'
+import { Controllers } from './controllers'
 import { Trouble } from './dialog'
 import { Health } from './health'
 import { change } from './http'
@@ -10,7 +11,7 @@ import { setQuery, usePlace } from './route'
 import { who } from './session'
 import { useValue } from './value'
 
-const tabs = { reservations: Reservations, rules: Rules, audit: Audit, health: Health }
+const tabs = { reservations: Reservations, rules: Rules, audit: Audit, health: Health, controllers: Controllers }
 
 // Operate is what operators do beside what stands at jobs and nodes.
 export function Operate() {

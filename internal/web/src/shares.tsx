@@ -59,10 +59,18 @@ export function Shares() {
 const percent = (part: number): string => (100 * part).toFixed(1) + ' %'
 const hours = (h: number): string => h.toFixed(h < 10 ? 2 : 0) + ' h'
 
+// daysOf are all days of a report, also those on which nothing was used.
+export function daysOf(report: Pick<api.UsageReport, 'start' | 'end'>): string[] {
+  const out: string[] = []
+  for (let at = Date.parse(report.start); at < Date.parse(report.end) && out.length < 366; at += 86_400_000) out.push(new Date(at).toISOString().slice(0, 10))
+  return out
+}
+
 // Days draws a bar for each day's billed GPU hours.
 function Days(props: { report: api.UsageReport }) {
-  const rows = props.report.rows ?? []
-  const most = Math.max(...rows.map((r) => r.billedHours), 0)
+  const used = new Map((props.report.rows ?? []).map((r) => [r.day, r.billedHours]))
+  const rows = daysOf(props.report).map((day) => ({ day, billedHours: used.get(day) ?? 0 }))
+  const most = Math.max(...used.values(), 0)
   if (most <= 0) return <p class="quiet">Nothing was used in the last 30 days.</p>
   return (
     <figure class="days" aria-label="Billed GPU hours by day">

@@ -1,14 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
 import { advised } from './advice'
 import type * as api from './api'
+import { useLate } from './ask'
 import { pathAt } from './caret'
 import { Conversion, useConvert } from './convert'
 import { Trouble } from './dialog'
 import { All, At, Text, useFields } from './fields'
-import { change, read } from './http'
+import { Failure, change, read } from './http'
 import { go, usePlace } from './route'
 import { waits } from './states'
-import { Time } from './words'
+import { Time, sentence } from './words'
 
 // Fields are what the form asks for; the document has all else.
 interface Fields {
@@ -50,6 +51,7 @@ export function Submit() {
   const [text, setText] = useState(() => sessionStorage.getItem(kept) ?? JSON.stringify(example, null, 2))
   const [checked, setChecked] = useState<api.SubmitResponse>()
   const [failed, fail] = useState<unknown>()
+  const [warned, warn] = useState<unknown>()
   const [busy, work] = useState(false)
   const [replaced, replace] = useState<string>() // the job that is cancelled for this one
   const [caret, setCaret] = useState(0)
@@ -74,9 +76,23 @@ export function Submit() {
     setText(JSON.stringify(document, null, 2))
     setChecked(undefined)
   }
+  // What is typed is tried by itself when nobody types any more. What is wrong with it is
+  // told by then as well, and not called out: it may be half of a word.
+  const late = useLate(text, 700)
+  useEffect(() => {
+    const typed = parsed(late)
+    if (!typed) return
+    let old = false
+    change<api.SubmitResponse>('POST', '/v1/jobs', { job: typed, dryRun: true }).then(
+      (answer) => old || (setChecked(answer), warn(undefined)),
+      (e) => old || warn(e instanceof Failure ? e : undefined),
+    )
+    return () => void (old = true)
+  }, [late])
   const send = async (dryRun: boolean) => {
     work(true)
     fail(undefined)
+    warn(undefined)
     setChecked(undefined)
     try {
       if (!document) throw new Error('This is not JSON.')
@@ -106,6 +122,7 @@ export function Submit() {
         </button>
       </div>
       <Trouble of={failed} />
+      {!failed && <Trouble of={warned} quiet />}
       {checked && <Checked answer={checked} />}
       {file.done && <Conversion of={file.done} back={file.back} />}
       {again && instead && (
@@ -181,7 +198,7 @@ function Checked(props: { answer: api.SubmitResponse }) {
         It would be taken, for project {project}.{' '}
         {estimate && (
           <>
-            {estimate.text}
+            {sentence(estimate.text)}
             {estimate.at && (
               <>
                 {' '}

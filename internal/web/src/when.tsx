@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type * as api from './api'
 import { Trouble } from './dialog'
 import { change } from './http'
-import { Time } from './words'
+import { Time, sentence } from './words'
 
 // When answers when some GPUs could be had, by a submission that is only tried.
 export function When(props: { models: string[] }) {
@@ -49,7 +49,7 @@ export function When(props: { models: string[] }) {
       <Trouble of={failed} />
       {said?.estimate && (
         <p class="reason" role="status">
-          {said.estimate.text}
+          {sentence(said.estimate.text)}
           {said.estimate.at && (
             <>
               {' '}

@@ -4,7 +4,7 @@ import type * as api from './api'
 import { Trouble } from './dialog'
 import { read } from './http'
 import { Link } from './route'
-import { Time, bytes } from './words'
+import { Time, bytes, sentence } from './words'
 
 // Why says why a job waits, when it starts by the plan, and what would start it
 // sooner, in the words of `gqueue explain`.
@@ -23,7 +23,7 @@ export function Why(props: { id: string; version: number; done: () => void }) {
       <ul>
         {(why.reasons ?? []).map((r) => (
           <li key={r.code + r.text}>
-            {r.text}
+            {sentence(r.text)}
             {r.at && (
               <>
                 {' '}
@@ -36,7 +36,7 @@ export function Why(props: { id: string; version: number; done: () => void }) {
       <p>
         {why.estimate && (
           <>
-            {why.estimate.text}
+            {sentence(why.estimate.text)}
             {why.estimate.at && (
               <>
                 {' '}

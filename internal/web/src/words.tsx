@@ -25,6 +25,9 @@ export function bytes(n: number): string {
 // count writes a number with a word that agrees with it.
 export const count = (n: number, one: string, many = one + 's'): string => `${n.toLocaleString('en')} ${n === 1 ? one : many}`
 
+// sentence begins a text with a capital letter.
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
 // Time is a moment in the reader's zone; UTC where the pointer rests.
 export function Time(props: { at?: string }) {
   if (!props.at) return null
