@@ -317,7 +317,7 @@ func (r *reader) run(t *testing.T) {
 	for {
 		select {
 		case first := <-moved: // of a line that is drawn already, or of another user's
-			time.Sleep(time.Duration(every.Load()) * time.Millisecond)
+			<-time.After(time.Duration(every.Load()) * time.Millisecond)
 			r.list(t, fmt.Sprintf("&maxAge=%d", int(time.Since(first).Seconds())))
 		case <-poll.C:
 			r.list(t, "&maxAge=5")
