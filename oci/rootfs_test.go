@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +63,9 @@ func TestSeccompArchitectures(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "i386"), i386Exit(7), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	if err := exec.Command(filepath.Join(dir, "i386")).Run(); errors.Is(err, unix.ENOEXEC) {
+		t.Skip("SKIPPED, this kernel runs no 32-bit programs:", err)
 	}
 	for mode, want := range map[oci.SeccompMode]int{oci.SeccompNative: 128 + int(unix.SIGSYS), oci.SeccompCompat: 7, oci.SeccompOff: 7} {
 		t.Run(mode.String(), func(t *testing.T) {
