@@ -61,6 +61,10 @@ func env(spec *specs.Spec, name string) (string, bool) {
 
 // setEnv replaces a variable, wherever and however often it was set.
 func setEnv(spec *specs.Spec, name, value string) {
-	list := slices.DeleteFunc(spec.Process.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
-	spec.Process.Env = append(list, name+"="+value)
+	dropEnv(spec, name)
+	spec.Process.Env = append(spec.Process.Env, name+"="+value)
+}
+
+func dropEnv(spec *specs.Spec, name string) {
+	spec.Process.Env = slices.DeleteFunc(spec.Process.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }

@@ -126,9 +126,26 @@ func (in *injector) edit(spec *specs.Spec, gpus []GPU) error {
 	return nil
 }
 
+// hookClaims are variables by which a container asks NVIDIA's program for more than
+// its GPUs: to cut GPUs, to watch those of others, memory of other nodes' GPUs. What
+// it has of GPUs itself is set after this.
+var hookClaims = []string{"NVIDIA_MIG_CONFIG_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES", "NVIDIA_IMEX_CHANNELS"}
+
+// hookMounts is where mounts ask for GPUs by their names, where the program's settings
+// let them; those of the environment count no more then.
+const hookMounts = "/run/nvidia-container-devices/"
+
 func (in *injector) editHook(spec *specs.Spec, _ []GPU) error {
 	if _, ok := env(spec, "NVIDIA_DRIVER_CAPABILITIES"); !ok {
 		setEnv(spec, "NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
+	}
+	for _, name := range hookClaims {
+		dropEnv(spec, name)
+	}
+	for _, m := range spec.Mounts {
+		if at := filepath.Clean(m.Destination); strings.HasPrefix(strings.TrimPrefix(at, "/var")+"/", hookMounts) {
+			return fmt.Errorf("a mount at %s would ask for GPUs that the job was not given", at)
+		}
 	}
 	if spec.Hooks == nil {
 		spec.Hooks = &specs.Hooks{}

@@ -45,6 +45,37 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// TestHookClaims: a job asks NVIDIA's program for its GPUs and for nothing beside them,
+// neither by variables nor by mounts.
+func TestHookClaims(t *testing.T) {
+	lib := fake(t, "h100:2").Server // taken for real
+	in, err := newInjector(InjectorConfig{Lib: lib, Mode: modeHook, Hook: "/bin/true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus := discover(t, lib).GPUs[:1]
+	spec := specOf("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_MIG_CONFIG_DEVICES=all", "NVIDIA_MIG_MONITOR_DEVICES=all", "NVIDIA_IMEX_CHANNELS=0,1", "NVIDIA_IMEX_CHANNELS=2", "NVIDIA_VISIBLE_DEVICES=1", "LD_PRELOAD=/evil.so")
+	if err := in.edit(spec, gpus); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"LD_PRELOAD=/evil.so", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", "NVIDIA_VISIBLE_DEVICES=" + gpus[0].UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=0"}
+	if diff := cmp.Diff(want, spec.Process.Env); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, e := range spec.Hooks.Prestart[0].Env { //nolint:staticcheck // as it is made
+		if !strings.HasPrefix(e, "PATH=/usr/local/sbin:") {
+			t.Errorf("the hook has %s", e)
+		}
+	}
+	for at, refused := range map[string]bool{"/var/run/nvidia-container-devices/all": true, "/run/nvidia-container-devices": true, "/x/../var//run/nvidia-container-devices/GPU-b/": true, "/data/run/nvidia-container-devices": false, "/run/nvidia": false} {
+		spec := specOf()
+		spec.Mounts = []specs.Mount{{Destination: at}}
+		if err := in.edit(spec, gpus); (err != nil) != refused {
+			t.Errorf("a mount at %s: %v", at, err)
+		}
+	}
+}
+
 // What a container is not given, and what it is told instead.
 func TestEditsRefuse(t *testing.T) {
 	lib := fake(t, "h100:2")
