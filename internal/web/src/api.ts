@@ -89,6 +89,19 @@ export type AuditList = {
   entries: Array<AuditEntry> | null
 }
 
+export type Before = {
+  command: Command
+  entrypoint?: Array<string> | null
+  environment?: Record<string, string>
+  files?: Array<File> | null
+  gpus?: boolean
+  image: string
+  name: string
+  storage?: Array<Storage> | null
+  user?: string
+  workingDir?: string
+}
+
 export type Bucket = {
   bucketMax: number
   bucketName: string
@@ -357,6 +370,7 @@ export type GPUUse = {
 export type Gbatch = {
   allMemory?: boolean
   anyFeatures?: Array<Array<string> | null> | null
+  before?: Array<Before> | null
   capabilities?: Array<string> | null
   cron?: Array<string> | null
   dependOnAny?: boolean
@@ -1376,6 +1390,8 @@ export type Storage = {
   ofMemory?: boolean
   readOnly?: boolean
   sizeGb?: number
+  subPath?: string
+  volume?: string
 }
 
 export type StorageSample = {
