@@ -10,13 +10,13 @@ import (
 )
 
 func TestSamplesToAPI(t *testing.T) {
-	half, used := 50.0, int64(1<<30)
+	half, used, warm := 50.0, int64(1<<30), 41.0
 	got := samplesToAPI([]gpu.Sample{
-		{UUID: "whole", Utilization: half, MemUsedBytes: used},
-		{UUID: "instance", Utilization: -1, MemUsedBytes: used},
-		{UUID: "silent", Utilization: -1, MemUsedBytes: -1},
+		{UUID: "whole", Utilization: half, MemUsedBytes: used, Celsius: warm},
+		{UUID: "instance", Utilization: -1, MemUsedBytes: used, Celsius: -1},
+		{UUID: "silent", Utilization: -1, MemUsedBytes: -1, Celsius: -1},
 	})
-	want := []api.GPUSample{{UUID: "whole", Utilization: &half, MemUsed: &used}, {UUID: "instance", MemUsed: &used}}
+	want := []api.GPUSample{{UUID: "whole", Utilization: &half, MemUsed: &used, Celsius: &warm}, {UUID: "instance", MemUsed: &used}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
