@@ -38,14 +38,14 @@ LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./i
 # The simulator has no goroutines, and its random histories take five times as
 # long under the race detector, as do the store's faults: of these the detector
 # sees some, and all are had without it. What importers allocate is counted there.
-UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos)$$' | tr '\n' ' ')" -- $(RACE) -p 3 && \
+UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos|lab)$$' | tr '\n' ' ')" -- $(RACE) -p 3 && \
 	go test -tags seccomp -timeout 20m ./internal/sim ./internal/chaos ./internal/store ./internal/job/importer
 
 # The end-to-end tests come after the others: they start whole clusters.
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -107,6 +107,12 @@ HOURS := 1
 FROM := 1
 chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1)
 	go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM)
+
+# What a run found is written down in docs/reliability.md. Its files are in memory: a disk would be waited for.
+DAYS := 14
+SEED := 1
+lab: ## live through days of a lab with its commands (DAYS=14 SEED=1)
+	TMPDIR=/dev/shm go test -count=1 -v -timeout 24h -run '^TestLab$$' ./internal/lab -lab.days=$(DAYS) -lab.seed=$(SEED)
 
 planted: ## put bugs into the simulated site, and look whether each is found
 	go test -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -40,7 +41,8 @@ type App struct {
 	Out, Err io.Writer
 	In       io.Reader
 	Client   *client.Client
-	Reach    []string // flags by which other commands, run elsewhere, reach the same controller
+	Wire     http.RoundTripper // in place of the connection to the controller's address; nil: that
+	Reach    []string          // flags by which other commands, run elsewhere, reach the same controller
 	Now      func() time.Time
 	Sleep    func(context.Context, time.Duration) error
 	Environ  func() []string

@@ -198,7 +198,7 @@ func (a *App) connect(p Program, c *Connection) error {
 		return &exit.Error{Code: exit.Usage, Err: err}
 	}
 	found.UserAgent = p.Name + "/" + Version
-	found.Timeout = c.Timeout
+	found.Timeout, found.Transport = c.Timeout, a.Wire
 	if p.Retry {
 		found.Retry = client.Retry{For: min(c.Timeout, 10*time.Second), Notice: func(err error) {
 			a.Say("%v", err)

@@ -209,7 +209,7 @@ func (m *Member) lead(ctx context.Context, refers func() error) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), giveWay: refers}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), giveWay: refers}, Machine{}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

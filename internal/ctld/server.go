@@ -72,6 +72,7 @@ type Server struct {
 
 	started time.Time
 	now     func() time.Time
+	machine Machine
 
 	leads *leadership // nil: this controller is the only one
 }
@@ -88,10 +89,10 @@ type leadership struct {
 // Open takes the state directory, loads the store and begins to listen. Source
 // reads the configuration, now and whenever the rules are to be read again.
 func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error) {
-	return open(source, nil, log)
+	return open(source, nil, Machine{}, log)
 }
 
-func open(source func() (site.Config, error), leads *leadership, log *slog.Logger) (*Server, error) {
+func open(source func() (site.Config, error), leads *leadership, m Machine, log *slog.Logger) (*Server, error) {
 	cfg, err := source()
 	if err == nil {
 		err = cfg.Validate()
@@ -105,7 +106,7 @@ func open(source func() (site.Config, error), leads *leadership, log *slog.Logge
 	people := access.NewPeople(log)
 	s := &Server{
 		log: log, rules: rules.New(cfg, source, people, log), streams: streams.NewHub(), skews: samples.NewSkews(log), started: time.Now(), now: time.Now,
-		meters: meter.New(), leads: leads,
+		meters: meter.New(), leads: leads, machine: m,
 	}
 	s.rights = &access.Rights{Conf: s.rules.Now, People: people}
 	if err := s.open(); err != nil {
@@ -289,7 +290,11 @@ func (s *Server) clock() (*loop.Clock, func() error) {
 	if s.leads != nil {
 		return s.leads.clock, s.leads.Confirm
 	}
-	return loop.OpenClock(filepath.Join(s.rules.Now().Dir, site.ClockFile), s.log), nil
+	path := filepath.Join(s.rules.Now().Dir, site.ClockFile)
+	if s.machine.Clocks != nil {
+		return loop.OpenClockBy(path, "another machine's", s.machine.Clocks, s.log), nil
+	}
+	return loop.OpenClock(path, s.log), nil
 }
 
 // openLogs opens the logs that are kept here.
@@ -343,7 +348,7 @@ func (s *Server) listen() error {
 			return err
 		}
 	}
-	lns, err := listenAt(*s.rules.Now())
+	lns, err := s.listeners()
 	for i, ln := range lns {
 		if ln = s.conns.Listen(ln); i > 0 {
 			ln = tls.NewListener(ln, s.pki.ServerTLS())

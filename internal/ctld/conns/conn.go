@@ -75,12 +75,12 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &Conn{Conn: raw, table: l.table}
-		if u, ok := raw.(*net.UnixConn); ok {
-			if c.uid, err = peer(u); err != nil {
-				_ = raw.Close() // it has gone
-				continue
-			}
-			c.local, c.from = true, fmt.Sprintf("uid %d", c.uid)
+		if c.uid, c.local, err = caller(raw); err != nil {
+			_ = raw.Close() // it has gone
+			continue
+		}
+		if c.local {
+			c.from = fmt.Sprintf("uid %d", c.uid)
 		} else {
 			c.from = AddressOf(raw.RemoteAddr().String())
 		}
@@ -93,6 +93,24 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		_ = raw.Close() // the same
 	}
+}
+
+// Local is a connection that is of no network and knows who is on the other side.
+type Local interface {
+	net.Conn
+	Peer() (uid uint32)
+}
+
+// caller says who is on the other side, where that is a user of this machine.
+func caller(raw net.Conn) (uid uint32, local bool, err error) {
+	switch c := raw.(type) {
+	case *net.UnixConn:
+		uid, err = peer(c)
+		return uid, true, err
+	case Local:
+		return c.Peer(), true, nil
+	}
+	return 0, false, nil
 }
 
 // peer asks the kernel who is on the other side.
