@@ -48,7 +48,7 @@ const dexConfig = `issuer: http://%[1]s/dex
 storage: {type: memory}
 web: {http: %[1]q}
 staticClients:
-- {id: gbatch, name: gbatch, public: true, redirectURIs: [%[2]q]}
+- {id: gbatch, name: gbatch, public: true, redirectURIs: [%[2]q, /dex/device/callback, /device/callback]}
 connectors:
 - {type: mockCallback, id: mock, name: Mock}
 `
