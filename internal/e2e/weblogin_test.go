@@ -96,7 +96,7 @@ func (p *identities) exchange(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id, err := jwt.Signed(signer).Claims(map[string]any{"iss": p.srv.URL, "aud": asked.Get("client_id"), "sub": "s-1", "nonce": asked.Get("nonce"),
-		"exp": time.Now().Add(time.Hour).Unix(), "preferred_username": "ann"}).Serialize()
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "preferred_username": "ann"}).Serialize()
 	if err != nil {
 		p.t.Error(err)
 		return
