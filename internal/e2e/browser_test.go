@@ -146,7 +146,12 @@ func (b *browser) open(url string) {
 	b.t.Helper()
 	for range 4 {
 		// From the same address, less what follows #, nothing would be loaded again.
-		b.do("open "+url, chromedp.Navigate("about:blank"), chromedp.Navigate(url))
+		b.do("leave the page", chromedp.Navigate("about:blank"))
+		if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil && strings.Contains(err.Error(), "ERR_NETWORK_CHANGED") {
+			continue // a container's interface has come or gone
+		} else if err != nil {
+			b.t.Fatalf("open %s: %v", url, err)
+		}
 		ctx, cancel := context.WithTimeout(b.ctx, patience/4)
 		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("document.querySelector('#app')?.childElementCount > 0", chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience/4)))
 		cancel()
