@@ -237,14 +237,16 @@ func (t *Table) Known(c *Conn, w Who) *api.Error {
 }
 
 // Stranger says that a connection is one of those who have not said who they are,
-// which is not to be kept when its request is answered.
-func (t *Table) Stranger(c *Conn) bool {
+// which is not to be kept when its request is answered. One that requests share, as by
+// HTTP/2, is kept until it is idle for long, unless it is above a bound: its end would
+// break off those that are under way, as the files of the page are.
+func (t *Table) Stranger(c *Conn, shared bool) bool {
 	if c == nil {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return c.owner.class == visitor || c.owner.class == extra
+	return c.owner.class == extra || c.owner.class == visitor && !shared
 }
 
 // AddressOf is whose connections count together: an IPv4 address, or the 64 bits

@@ -117,10 +117,10 @@ func TestUsersLeaveRoom(t *testing.T) {
 		}
 	}
 	op := w.come("192.0.2.1")
-	if e := w.Known(op, Who{Name: "ann"}); e == nil || e.Status != 503 || !w.Stranger(op) {
+	if e := w.Known(op, Who{Name: "ann"}); e == nil || e.Status != 503 || !w.Stranger(op, false) || w.Stranger(op, true) {
 		t.Errorf("a user when all places of users are taken: %v", e)
 	}
-	if e := w.Known(op, Who{Name: "op", Trusted: true}); e != nil || w.Stranger(op) {
+	if e := w.Known(op, Who{Name: "op", Trusted: true}); e != nil || w.Stranger(op, false) {
 		t.Errorf("an operator: %v", e)
 	}
 	w.want(t, "at last", map[string]int{"user": 48, "refused": 2, "trusted": 5})
@@ -140,7 +140,10 @@ func TestTooManyOfAUser(t *testing.T) {
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if e := w.Known(last, Who{Name: "bob"}); e != nil || w.Stranger(last) {
+	if !w.Stranger(last, true) {
+		t.Error("what is above a bound is kept")
+	}
+	if e := w.Known(last, Who{Name: "bob"}); e != nil || w.Stranger(last, true) {
 		t.Errorf("one who may have 60: %v", e)
 	}
 	w.want(t, "then", map[string]int{"user": 21})

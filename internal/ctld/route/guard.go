@@ -94,7 +94,7 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 	g.mux.HandleFunc(pattern, g.Measure(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w = bounded(w, route.answer)
 		if route.Who == access.ByAnyone {
-			if g.Conns.Stranger(conns.Of(r.Context())) {
+			if g.Conns.Stranger(conns.Of(r.Context()), r.ProtoMajor > 1) {
 				w.Header().Set("Connection", "close")
 			}
 			handler(w, r)
@@ -144,7 +144,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, route *Route) (id 
 	if e == nil && id.Role != access.RoleJoin {
 		e = g.Conns.Known(conn, conns.Who{Name: id.User, Trusted: id.Role == access.RoleNode || id.Operator()})
 	}
-	if g.Conns.Stranger(conn) {
+	if g.Conns.Stranger(conn, r.ProtoMajor > 1) {
 		w.Header().Set("Connection", "close")
 	}
 	if e != nil {
