@@ -28,7 +28,6 @@ type people struct {
 	s      *site
 	all    map[job.Number]*sent
 	recent []*sent // that somebody may look at, cancel or change
-	said   int     // refusals that were expected
 }
 
 // work is what everybody does in a step of the lab: more by day than by night, less on weekends.
