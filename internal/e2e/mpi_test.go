@@ -40,7 +40,7 @@ func mpiImage(t *testing.T, flavour string, beside ...string) string {
 	}
 	cc := "mpicc." + flavour
 	if err := exec.Command(cc, "-E", source).Run(); err != nil { // Debian has the headers in a package of their own
-		t.Skip("NOT TESTED: there is no "+cc+" with headers here: apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev")
+		t.Skip("NOT TESTED: there is no " + cc + " with headers here: apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev")
 	}
 	if out, err := exec.Command(cc, source, "-o", hello).CombinedOutput(); err != nil {
 		t.Fatalf("compile: %v: %s", err, out)
