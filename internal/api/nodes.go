@@ -100,7 +100,7 @@ type GPU struct {
 
 // SyncRequest is what a node says each time: all of what it holds, so that a
 // lost message heals by the next one. Two may be in flight at once (the open
-// poll, and one with news); phases only move forward, so their order does not
+// poll, and one with updates); phases only move forward, so their order does not
 // matter.
 type SyncRequest struct {
 	Instance      string            `json:"instance"` // id of the node's state directory: another one means its attempts are gone

@@ -127,7 +127,7 @@ type Timing struct {
 }
 
 // RouteUse is how much a route of the API was used. The timing of those that
-// wait for news holds the wait.
+// wait for a change holds the wait.
 type RouteUse struct {
 	Route   string `json:"route"`
 	Refused uint64 `json:"refused,omitempty"` // answered 4xx

@@ -135,15 +135,15 @@ func (d *daemon) want(o api.Order) {
 		if r.released {
 			delete(m.ranks, o.ID)
 		}
-		d.contact.Tell(contact.NewsProgress)
+		d.contact.Tell(contact.WithinProgress)
 		return
 	case r == nil && o.Run == nil:
-		d.contact.Tell(contact.NewsNow)
+		d.contact.Tell(contact.AtOnce)
 		return
 	case r == nil:
 		r = &rank{id: o.ID, order: *o.Run, phase: node.PhaseAccepted}
 		m.ranks[o.ID] = r
-		d.contact.Tell(contact.NewsProgress)
+		d.contact.Tell(contact.WithinProgress)
 		pull := between(m.w.draw("pull", m.name, o.ID), 50*time.Millisecond, 4*time.Second)
 		m.w.wg.Go(func() { // ends with the daemon
 			if sleep(d.ctx, pull) == nil {
@@ -152,7 +152,7 @@ func (d *daemon) want(o api.Order) {
 		})
 	case r.released:
 		r.released = false // its end is told again
-		d.contact.Tell(contact.NewsNow)
+		d.contact.Tell(contact.AtOnce)
 	}
 	r.goes = r.goes || o.Go
 	if s := o.Stop; s != nil && !m.w.plant.ignoresStops {
@@ -190,7 +190,7 @@ func (d *daemon) stop(r *rank, s stop) {
 		m.signal(c, s)
 	case !r.begun:
 		m.ends(r, node.Exit{Code: 143, Signal: 15, Reason: r.stop.reason, Message: r.stop.text})
-		d.contact.Tell(contact.NewsNow)
+		d.contact.Tell(contact.AtOnce)
 	}
 }
 
@@ -205,7 +205,7 @@ func (d *daemon) ready(r *rank) {
 		}
 		if r.order.Ranks > 1 && !r.goes {
 			r.phase = node.PhaseReady
-			d.contact.Tell(contact.NewsProgress)
+			d.contact.Tell(contact.WithinProgress)
 			m.mu.Unlock()
 			return
 		}
@@ -257,7 +257,7 @@ func (m *machine) begin(d *daemon, r *rank) {
 			m.signal(c, stop{signal: "TERM", grace: 5 * time.Second, reason: job.MaxRuntime, text: "it ran for as long as it may"})
 		})
 	}
-	d.contact.Tell(contact.NewsRunning)
+	d.contact.Tell(contact.WithinRunning)
 }
 
 // signal has a container end: at once, or within its grace.
@@ -303,7 +303,7 @@ func (m *machine) finish(c *container, code, signal int) {
 		if r.dropped {
 			d.release(r)
 		}
-		d.contact.Tell(contact.NewsNow)
+		d.contact.Tell(contact.AtOnce)
 	}
 }
 

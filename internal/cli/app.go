@@ -7,7 +7,7 @@
 // The packages below reach the process through App: its streams, its clock, its
 // environment and its terminal's size, which tests replace, so that they see the
 // bytes a user would. There are three exceptions. Job files, secrets and scripts
-// are read from the file system by name, and tokens are written there; timers that wait for news or for an end
+// are read from the file system by name, and tokens are written there; timers that wait for a change or for an end
 // are the process's own; and client.Find looks for the controller's address and
 // the user's token in the environment and in files. Text from the controller is
 // shown only with its control characters escaped; a job's log is the exception,

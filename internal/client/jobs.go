@@ -117,7 +117,7 @@ func (c *Client) Jobs(ctx context.Context, f JobFilter) (*api.JobList, error) {
 	return get[api.JobList](ctx, c, api.PathJobs, f.query())
 }
 
-// JobOptions make a Job call wait for news: up to Wait (whole seconds), until
+// JobOptions make a Job call wait for a change: up to Wait (whole seconds), until
 // the job's version is no longer Version.
 type JobOptions struct {
 	Wait    time.Duration

@@ -98,7 +98,7 @@ func TestToldAgain(t *testing.T) {
 	said := NodeSync{Name: "n1", Instance: "i", Hash: w.c.nodes.get("n1").Hash}
 	before := w.c.nodes.get("n1").Version
 	if w.apply(said); w.c.nodes.get("n1").Version != before {
-		t.Error("a word of no news changes the version")
+		t.Error("a report without a change changes the version")
 	}
 	said.Again = true
 	if w.apply(said); w.c.nodes.get("n1").Version <= before {

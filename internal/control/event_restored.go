@@ -29,7 +29,7 @@ type Restored struct {
 // wentBack takes in that a node knows of more than the records, as when the whole
 // directory was put back from an older copy. It is as if a backup had been
 // restored, which a node that is unsure was told of already; and no number is given
-// that a job may have had. It says whether it is news.
+// that a job may have had. It says whether it was new.
 func (e NodeSync) wentBack(s *step) bool {
 	if !e.Ahead {
 		return false
@@ -40,7 +40,7 @@ func (e NodeSync) wentBack(s *step) bool {
 	if n == nil {
 		return false
 	}
-	s.nodes.wake(e.Name) // with a version that is news to it
+	s.nodes.wake(e.Name) // with a version that is new to it
 	if n.Unsure {
 		return false
 	}

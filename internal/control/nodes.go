@@ -23,7 +23,7 @@ type nodes struct {
 
 	before sched.Time // when the node whose word is taken in was heard before; 0: not in this start
 
-	loading bool   // what is put in was there before: it is no news
+	loading bool   // what is put in was there before: nobody is told
 	by      string // who makes the change under way, empty for nobody
 
 	cfg   *Config
@@ -61,7 +61,7 @@ func (t *nodes) remove(name string) {
 	t.queue.sched.RemoveNode(name)
 	t.queue.due = true
 	t.out.Store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
-	t.out.Nodes = append(t.out.Nodes, effects.NodeNews{Name: name, NodeChange: state.NodeChange{At: t.out.Now, State: "forgotten", Text: "forgotten", By: t.by}})
+	t.out.Nodes = append(t.out.Nodes, effects.NodeUpdate{Name: name, NodeChange: state.NodeChange{At: t.out.Now, State: "forgotten", Text: "forgotten", By: t.by}})
 }
 
 // version is a new one for a desired set.
@@ -152,7 +152,7 @@ func (t *nodes) set(n state.Node) {
 	}
 }
 
-// note adds to a node's past what is news of it.
+// note adds to a node's past what is new of it.
 func (t *nodes) note(n *state.Node) {
 	if t.out.NoRecords || t.loading {
 		return
@@ -165,7 +165,7 @@ func (t *nodes) note(n *state.Node) {
 	n.Past = n.Past[max(len(n.Past)-fit.MaxPast, 0):]
 	t.out.Record(state.Record{Kind: state.KindPast, Name: n.Name}, n.Past)
 	for _, c := range changes {
-		t.out.Nodes = append(t.out.Nodes, effects.NodeNews{Name: n.Name, NodeChange: c})
+		t.out.Nodes = append(t.out.Nodes, effects.NodeUpdate{Name: n.Name, NodeChange: c})
 	}
 }
 

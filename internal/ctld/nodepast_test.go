@@ -15,7 +15,7 @@ import (
 )
 
 // TestNodePast: what becomes of a node is in the log once, and in the node's past,
-// with who did it, over restarts too; a restart itself is no news, and a node that is
+// with who did it, over restarts too; a restart itself is not noted, and a node that is
 // forgotten has none.
 func TestNodePast(t *testing.T) {
 	var log bytes.Buffer // of one goroutine at a time: the loop's, and this one while none runs

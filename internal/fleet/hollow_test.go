@@ -115,7 +115,7 @@ func (h *hollow) Desire(resp *api.SyncResponse) {
 		case r != nil && o.Stop != nil:
 			h.end(r, &node.Exit{Code: 143, Signal: 15, Reason: o.Stop.Reason})
 		case r == nil && o.Run == nil:
-			h.contact.Tell(contact.NewsNow) // the controller took us to hold it
+			h.contact.Tell(contact.AtOnce) // the controller took us to hold it
 		case r == nil:
 			h.begin(o)
 		}
@@ -137,7 +137,7 @@ func (h *hollow) begin(o api.Order) {
 		h.counts.first = now
 	}
 	h.counts.mu.Unlock()
-	h.contact.Tell(contact.NewsRunning)
+	h.contact.Tell(contact.WithinRunning)
 	time.AfterFunc(h.runs, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -156,7 +156,7 @@ func (h *hollow) end(r *node.RankStatus, exit *node.Exit) {
 	h.counts.mu.Lock()
 	h.counts.last = now
 	h.counts.mu.Unlock()
-	h.contact.Tell(contact.NewsNow)
+	h.contact.Tell(contact.AtOnce)
 }
 
 // LeaseOver ends all ranks, as the controller may give them to other nodes.

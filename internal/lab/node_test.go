@@ -141,7 +141,7 @@ func (m *machine) sick(reasons ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unfit = reasons
-	m.talk.Tell(contact.NewsNow)
+	m.talk.Tell(contact.AtOnce)
 }
 
 // Report is what the node says of itself.
@@ -172,7 +172,7 @@ func (m *machine) Desire(resp *api.SyncResponse) {
 		r := m.ranks[o.ID]
 		switch {
 		case r == nil && o.Run == nil:
-			m.talk.Tell(contact.NewsNow)
+			m.talk.Tell(contact.AtOnce)
 			continue
 		case r == nil:
 			r = m.take(o)
@@ -217,12 +217,12 @@ func (m *machine) take(o api.Order) *rank {
 	m.after(time.Duration(3+h.Sum32()%40)*time.Second, r, func() {
 		if r.Image = "sha256:abc"; o.Run.Ranks > 1 && !r.goes {
 			r.Phase = node.PhaseReady
-			m.talk.Tell(contact.NewsProgress)
+			m.talk.Tell(contact.WithinProgress)
 			return
 		}
 		m.begin(r)
 	})
-	m.talk.Tell(contact.NewsProgress)
+	m.talk.Tell(contact.WithinProgress)
 	return r
 }
 
@@ -252,7 +252,7 @@ func (m *machine) begin(r *rank) {
 			m.end(r, node.Exit{Code: 143, Signal: 15, Reason: job.MaxRuntime, Message: "it ran for as long as it may"})
 		})
 	}
-	m.talk.Tell(contact.NewsRunning)
+	m.talk.Tell(contact.WithinRunning)
 }
 
 // end writes down how a rank ended.
@@ -267,7 +267,7 @@ func (m *machine) end(r *rank, e node.Exit) {
 		code = -1
 	}
 	m.s.truth.over(r.run, code)
-	m.talk.Tell(contact.NewsNow)
+	m.talk.Tell(contact.AtOnce)
 }
 
 // LeaseOver ends all ranks: the controller may give them to other nodes.

@@ -205,7 +205,7 @@ func (a *Agent) openParts(boot string) (err error) {
 		return err
 	}
 	a.ahead = images.NewAhead(a.images, images.AheadNode{
-		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.NewsPull) },
+		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.WithinPull) },
 	})
 	if a.data, err = data.Open(&a.cfg, boot, a.log, a.counters.Damaged); err != nil {
 		return err

@@ -24,7 +24,7 @@ func (a *Agent) openChecks(boot string) (err error) {
 	a.health.machine, err = checks.Open(checks.Options{
 		Config: &a.cfg, File: filepath.Join(a.cfg.StateDir, "health.json"), Boot: boot, Log: a.log,
 		Machine: checks.Machine{Root: os.DirFS("/"), Ask: checks.Ask, Skew: clock.skew},
-		Run:     a.runHealth, GPUs: a.unfitGPUs, Changed: func() { a.contact.Tell(contact.NewsNow) },
+		Run:     a.runHealth, GPUs: a.unfitGPUs, Changed: func() { a.contact.Tell(contact.AtOnce) },
 	})
 	return err
 }

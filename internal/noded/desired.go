@@ -110,7 +110,7 @@ func (a *Agent) want(o api.Order) {
 		// The controller took us to hold it. The next sync does not list it,
 		// and then the order comes whole.
 		a.log.Warn("order lacks what to run; asking again", "rank", o.ID)
-		a.contact.Tell(contact.NewsNow)
+		a.contact.Tell(contact.AtOnce)
 		return
 	case r == nil:
 		r = rank.New(a.node, o.ID, *o.Run)
@@ -118,7 +118,7 @@ func (a *Agent) want(o api.Order) {
 		a.log.Info("rank accepted", "rank", o.ID, "job", o.ID.Job, "project", o.Run.Project, "image", o.Run.Spec.Request.Docker.Image)
 		r.Want(o)
 		a.start(r)
-		a.contact.Tell(contact.NewsProgress)
+		a.contact.Tell(contact.WithinProgress)
 		return
 	}
 	r.Want(o)

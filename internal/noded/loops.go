@@ -74,7 +74,7 @@ func (a *Agent) networkLoop(ctx context.Context) {
 // whose GPU is lost.
 func (a *Agent) gpuLoop(ctx context.Context) {
 	a.devices.Watch(ctx, func() {
-		a.contact.Tell(contact.NewsNow)
+		a.contact.Tell(contact.AtOnce)
 		for _, r := range a.all() {
 			r.CheckGPUs()
 		}
@@ -87,7 +87,7 @@ func (a *Agent) sampleLoop(ctx context.Context) {
 	for client.Sleep(ctx, devices.LookEvery) == nil {
 		if now := a.devices.Samples(); devices.SamplesDiffer(told, now) {
 			told = now
-			a.contact.Tell(contact.NewsSamples)
+			a.contact.Tell(contact.WithinSamples)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (a *Agent) openReboots(boot string) {
 	a.health.reboots = reboot.Open(reboot.Options{
 		File: filepath.Join(a.cfg.StateDir, "reboot.json"), Boot: boot, Empty: func() bool { return len(a.all()) == 0 && !a.leaving() },
-		Program: a.reboot, Changed: func() { a.contact.Tell(contact.NewsNow) }, Log: a.log,
+		Program: a.reboot, Changed: func() { a.contact.Tell(contact.AtOnce) }, Log: a.log,
 	})
 }
 

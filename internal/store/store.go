@@ -396,7 +396,7 @@ func (s *Store) Backup(dir string) error {
 // Restored makes a copy the store that goes on: it gets the record that says
 // so, and later starts count from the epoch on. The epoch must be above that of
 // any start that the copy does not know of, so that nodes take what is told
-// them for news; the time in seconds is.
+// them for changes; the time in seconds is.
 func (s *Store) Restored(epoch uint64, r state.Record) error {
 	b := s.db.NewBatch()
 	err := errors.Join(b.Set(key(r), value(r), nil), b.Set(keyEpoch, strconv.AppendUint(nil, max(epoch, s.epoch), 10), nil))

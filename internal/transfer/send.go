@@ -97,7 +97,7 @@ func (w *sending) run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return w.verdict(len(list)) // nobody else is left
+	return w.outcome(len(list)) // nobody else is left
 }
 
 // one sends a file. Its failure is not the others', unless all would fail so.
@@ -127,12 +127,12 @@ func (w *sending) one(ctx context.Context, o Object, j *journal) error {
 		w.first = err
 	}
 	if len(w.failed) >= maxFailed {
-		return w.verdict(len(w.Names))
+		return w.outcome(len(w.Names))
 	}
 	return nil
 }
 
-func (w *sending) verdict(all int) error {
+func (w *sending) outcome(all int) error {
 	if w.first == nil {
 		return nil
 	}

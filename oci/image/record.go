@@ -92,7 +92,7 @@ func (s *Store) saveImage(p *plan, layers []string, r ref.Ref, identity string) 
 }
 
 // useLocked notes that an image is used now, under that name by that
-// identity. The record is written again only if this is news, or must be.
+// identity. The record is written again only if this is new, or must be.
 func (s *Store) useLocked(rec *record, r ref.Ref, identity string, must bool) error {
 	now := s.config.Now()
 	name, permit := r.WithDigest("").Familiar(), grant(r, identity)

@@ -27,15 +27,15 @@ type Fake struct {
 	Actions  []string // requests to act, as seen
 	Matched  int      // answer to a count
 	polled   int
-	news     chan struct{} // one for each job that was read: it has changed again
+	changed  chan struct{} // one for each job that was read: it has changed again
 	Seen     []string      // method and URI of each request
 }
 
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Mu.Lock()
 	f.Seen = append(f.Seen, r.Method+" "+r.RequestURI)
-	if f.news == nil {
-		f.news = make(chan struct{}, 1000)
+	if f.changed == nil {
+		f.changed = make(chan struct{}, 1000)
 	}
 	f.Mu.Unlock()
 	mux := http.NewServeMux()
@@ -152,7 +152,7 @@ func (f *Fake) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-f.news:
+		case <-f.changed:
 			io.WriteString(w, "id: 2\nevent: job\ndata: {}\n\n")
 		}
 	}
@@ -164,7 +164,7 @@ func (f *Fake) job(w http.ResponseWriter, r *http.Request) {
 	n := f.polled
 	f.polled++
 	f.Mu.Unlock()
-	defer func() { f.news <- struct{}{} }()
+	defer func() { f.changed <- struct{}{} }()
 	if f.Polls != nil {
 		if d := f.Polls(n, id); d != nil {
 			Answer(w, d)

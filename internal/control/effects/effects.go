@@ -19,7 +19,7 @@ type Set struct {
 	Changed []job.Number   // jobs that changed, for those who watch them
 	Moved   []Moved        // changes of state that people may want to hear of
 
-	Nodes []NodeNews // what became of nodes, for the log
+	Nodes []NodeUpdate // what became of nodes, for the log
 
 	// Missed is, for each job that starts, how much later it starts than was
 	// first promised to it; negative if sooner. For the honesty metric only.
@@ -28,8 +28,8 @@ type Set struct {
 	Prepulled []node.Prepulled // what nodes have pulled ahead; for the metric only
 }
 
-// NodeNews is something that happened to a node.
-type NodeNews struct {
+// NodeUpdate is something that happened to a node.
+type NodeUpdate struct {
 	Name string
 	state.NodeChange
 }

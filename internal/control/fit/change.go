@@ -15,7 +15,7 @@ const MaxPast = 100
 
 // Changes are what is worth a word when old, nil for a new node, is n now; by is who
 // did it, empty for nobody. What n's past tells already is not said again, so that a
-// reason whose figures change, or a restart, is no news.
+// reason whose figures change, or a restart, is no change.
 func Changes(old, n *state.Node, now sched.Time, by string) []state.NodeChange {
 	word, reason := n.State()
 	change := state.NodeChange{At: now, State: word, Reason: reason, By: by}
@@ -114,7 +114,7 @@ func gpuChanges(old, n *state.Node) (out []string) {
 }
 
 // withoutFigures leaves out what changes all the time: a disk that is full is no
-// news at each per cent.
+// a change at each per cent.
 func withoutFigures(reason string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r == '.' {

@@ -9,7 +9,7 @@ import (
 
 // tellOfNodes writes what became of nodes into the log: each change once, as the
 // controller says nothing of a node twice.
-func (l *Loop) tellOfNodes(list []effects.NodeNews) {
+func (l *Loop) tellOfNodes(list []effects.NodeUpdate) {
 	for _, c := range list {
 		level := slog.LevelInfo
 		switch c.State {

@@ -103,7 +103,7 @@ func New() *Meters {
 	m.scrubbed = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gctld_scrub_timestamp_seconds", Help: "When all that is stored was last read to look for damage, in seconds since 1970; 0: not since the start."})
 	m.damaged = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gctld_scrub_damaged", Help: "Records, files of the store, uploaded directories and kept logs that were damaged then."})
 	m.all = append(m.all, m.scrubbed, m.damaged)
-	m.latency = histograms("gctld_http_request_duration_seconds", "Time to answer a request to the API, in seconds. Of routes that wait for news or stream, the wait is in it.", prometheus.ExponentialBuckets(0.001, 4, 8), "route")
+	m.latency = histograms("gctld_http_request_duration_seconds", "Time to answer a request to the API, in seconds. Of routes that wait for a change or stream, the wait is in it.", prometheus.ExponentialBuckets(0.001, 4, 8), "route")
 
 	m.Reg.MustRegister(m.all...)
 	m.Reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -5,7 +5,7 @@ import "context"
 type answerKey struct{}
 
 // WithAnswer lets the handler of a request wait for room for its answer when it
-// begins to make it, and not while it waits for news.
+// begins to make it, and not while it waits for something to tell.
 func WithAnswer(ctx context.Context, wait func() bool) context.Context {
 	return context.WithValue(ctx, answerKey{}, wait)
 }

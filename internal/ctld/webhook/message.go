@@ -18,9 +18,9 @@ import (
 	"gbatch/internal/state"
 )
 
-// Notice is a change of a job's state that services are to be told of, as stored
+// moved is a change of a job's state that services are to be told of, as stored
 // under state.KindNotice. Its key has the job and the job's version.
-type Notice struct {
+type moved struct {
 	mail.Change
 	AtMS int64  `json:"at"` // Unix milliseconds
 	User string `json:"user,omitempty"`
@@ -50,7 +50,7 @@ type data struct {
 }
 
 // message is the body of a message in a service's format.
-func message(format, event string, n Notice, j *state.Job) []byte {
+func message(format, event string, n moved, j *state.Job) []byte {
 	b := body{Type: "job." + event, Time: time.UnixMilli(n.AtMS).UTC(), Data: data{
 		ID: j.ID(), Number: j.Number, UUID: j.Identity(), Name: j.Name, User: j.Owner.User, Project: j.Owner.Project, From: n.From, State: n.To, Percent: n.Percent}}
 	if n.To.Final() {

@@ -18,7 +18,7 @@ import (
 
 func TestMessage(t *testing.T) {
 	j := &state.Job{Number: 12, Name: "<!channel>", State: job.Failed, Reason: job.OOM, Text: "killed & gone", Owner: &state.Owner{User: "ann", Project: "vision"}}
-	n := Notice{Change: mail.Change{From: job.Running, To: job.Failed}, AtMS: 1772355600000}
+	n := moved{Change: mail.Change{From: job.Running, To: job.Failed}, AtMS: 1772355600000}
 	got := string(message("slack", "end", n, j))
 	if diff := cmp.Diff(`{"text":"Job 12 (\u0026lt;!channel\u0026gt;) of ann, project vision, is FAILED OOM: killed \u0026amp; gone"}`, got); diff != "" {
 		t.Errorf("for a chat (-want +got):\n%s", diff)
@@ -57,7 +57,7 @@ func TestWords(t *testing.T) {
 	} {
 		j := &state.Job{State: tc.change.To, Reason: tc.reason, Next: 13, Request: &state.Request{Limit: sched.Second}}
 		event, _ := tc.change.What(j)
-		if diff := cmp.Diff(tc.want, words(Notice{Change: tc.change}, event, j)); diff != "" {
+		if diff := cmp.Diff(tc.want, words(moved{Change: tc.change}, event, j)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -47,7 +47,7 @@ type key struct {
 
 // waiting is a notice that not all who are to be told have taken.
 type waiting struct {
-	Notice
+	moved
 	took  map[string]bool // whoever has taken it, by target.id: a restart asks them again
 	busy  bool            // somebody sends it
 	until time.Time       // nobody is asked before
@@ -112,7 +112,7 @@ func Open(c Config, st *store.Store) (*Sender, error) {
 	})
 	err := st.All(state.KindNotice, func(r state.Record) error {
 		w := &waiting{took: map[string]bool{}}
-		if err := json.Unmarshal(r.Value, &w.Notice); err != nil {
+		if err := json.Unmarshal(r.Value, &w.moved); err != nil {
 			return fmt.Errorf("message about job %d: %w", r.Job, err)
 		}
 		s.add(key{r.Job, r.Seq}, w)
@@ -123,8 +123,8 @@ func Open(c Config, st *store.Store) (*Sender, error) {
 }
 
 // Records are what is to be stored with changes, so that services are told of them.
-func (s *Sender) Records(moved []effects.Moved) (out []state.Record) {
-	if len(moved) == 0 {
+func (s *Sender) Records(jobs []effects.Moved) (out []state.Record) {
+	if len(jobs) == 0 {
 		return nil
 	}
 	services := len(s.conf().Webhooks) > 0
@@ -132,7 +132,7 @@ func (s *Sender) Records(moved []effects.Moved) (out []state.Record) {
 	room := maxWaiting - len(s.list)
 	has := maps.Clone(s.users)
 	s.mu.Unlock()
-	for _, m := range moved {
+	for _, m := range jobs {
 		if !services && !m.Told {
 			continue
 		}
@@ -143,7 +143,7 @@ func (s *Sender) Records(moved []effects.Moved) (out []state.Record) {
 		has[m.User]++
 		room--
 		out = append(out, state.Record{Kind: state.KindNotice, Job: m.Job, Seq: m.Version,
-			Value: state.Encode(Notice{Change: mail.Change{From: m.From, To: m.To, Percent: m.Percent}, AtMS: s.now().UnixMilli(), User: m.User, Told: m.Told})})
+			Value: state.Encode(moved{Change: mail.Change{From: m.From, To: m.To, Percent: m.Percent}, AtMS: s.now().UnixMilli(), User: m.User, Told: m.Told})})
 	}
 	return out
 }
@@ -170,7 +170,7 @@ func (s *Sender) Take(stored []state.Record) {
 	s.mu.Lock()
 	for _, r := range stored {
 		w := &waiting{took: map[string]bool{}}
-		if json.Unmarshal(r.Value, &w.Notice) == nil { // always, as we wrote it
+		if json.Unmarshal(r.Value, &w.moved) == nil { // always, as we wrote it
 			s.add(key{r.Job, r.Seq}, w)
 		}
 	}
@@ -248,7 +248,7 @@ func (s *Sender) tell(ctx context.Context, k key) {
 	w := s.list[k]
 	took := maps.Clone(w.took)
 	s.mu.Unlock()
-	left, until := s.send(ctx, k, w.Notice, took)
+	left, until := s.send(ctx, k, w.moved, took)
 	if ctx.Err() != nil {
 		return
 	}
@@ -280,7 +280,7 @@ func (s *Sender) tell(ctx context.Context, k key) {
 
 // send tells each of one change and notes in took who has taken it. It returns who
 // has not, and when the first of these may be asked again.
-func (s *Sender) send(ctx context.Context, k key, n Notice, took map[string]bool) (left []api.Untold, until time.Time) {
+func (s *Sender) send(ctx context.Context, k key, n moved, took map[string]bool) (left []api.Untold, until time.Time) {
 	j, err := s.jobs.Find(fmt.Sprint(k.job))
 	if err != nil {
 		s.givenUp.Happened("job", k.job, "error", err) // no longer known

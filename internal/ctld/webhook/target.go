@@ -29,7 +29,7 @@ type target struct {
 func ownID(user, to string) string { return user + "\x00" + to }
 
 // targets are all who are to be told. An error is about those whom the document names.
-func (s *Sender) targets(n Notice, event string, j *state.Job) (list []target, err error) {
+func (s *Sender) targets(n moved, event string, j *state.Job) (list []target, err error) {
 	for _, h := range s.conf().Webhooks {
 		if h.Wants(event, j.Owner.Project, j.Owner.User) {
 			list = append(list, target{h.Name, "webhook " + h.Name, func(ctx context.Context, id string) error {
@@ -76,7 +76,7 @@ func (s *Sender) targets(n Notice, event string, j *state.Job) (list []target, e
 }
 
 // addMail adds a mail, where the site sends any.
-func (s *Sender) addMail(list []target, to string, n Notice, j *state.Job) []target {
+func (s *Sender) addMail(list []target, to string, n moved, j *state.Job) []target {
 	if s.conf().Mail == nil {
 		return list // which the user was told when they submitted it
 	}
@@ -86,7 +86,7 @@ func (s *Sender) addMail(list []target, to string, n Notice, j *state.Job) []tar
 }
 
 // words are those of job.NotifyEvents that a change is.
-func words(n Notice, event string, j *state.Job) []string {
+func words(n moved, event string, j *state.Job) []string {
 	switch {
 	case event == "run":
 		return []string{"begin"}

@@ -91,10 +91,10 @@ func (m Machine) own() Machine {
 // Contact is the exchange with the controller.
 type Contact struct {
 	Options
-	lease  *lease
-	leaseC chan struct{} // the lease was renewed
-	news   news
-	isAway bool // of the poll loop only: the controller does not answer
+	lease   *lease
+	leaseC  chan struct{} // the lease was renewed
+	updates updates
+	isAway  bool // of the poll loop only: the controller does not answer
 
 	unnoted atomic.Bool // the file cannot be written
 
@@ -110,20 +110,20 @@ type Contact struct {
 func Open(o Options) *Contact {
 	o.Machine = o.Machine.own()
 	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, o.Machine), leaseC: make(chan struct{}, 1),
-		news: news{wake: make(chan struct{}, 1)}, wantInventory: true, records: openMemory(o.Records, o.Machine.Files)}
+		updates: updates{wake: make(chan struct{}, 1)}, wantInventory: true, records: openMemory(o.Records, o.Machine.Files)}
 }
 
 // Run keeps up contact until ctx ends.
 func (c *Contact) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){c.poll, c.sendNews, c.watchLease} {
+	for _, loop := range []func(context.Context){c.poll, c.sendUpdates, c.watchLease} {
 		wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	wg.Wait()
 }
 
 // Tell asks for a sync within the given time.
-func (c *Contact) Tell(within time.Duration) { c.news.tell(within) }
+func (c *Contact) Tell(within time.Duration) { c.updates.tell(within) }
 
 // LeaseFile is where shims read how long they may go on.
 func (c *Contact) LeaseFile() string { return c.lease.path }
@@ -162,11 +162,11 @@ func (c *Contact) poll(ctx context.Context) {
 	}
 }
 
-// sendNews sends one sync for all that changed since the last one; never more
+// sendUpdates sends one sync for all that changed since the last one; never more
 // than one is in flight.
-func (c *Contact) sendNews(ctx context.Context) {
+func (c *Contact) sendUpdates(ctx context.Context) {
 	pause := client.Backoff{Draw: c.Machine.Draw}
-	for c.news.due(ctx) == nil {
+	for c.updates.due(ctx) == nil {
 		for ctx.Err() == nil {
 			err := c.sync(ctx, 0)
 			if err == nil {
@@ -255,7 +255,7 @@ func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	}
 	c.mu.Unlock()
 	if resp.WantInventory {
-		c.Tell(NewsNow)
+		c.Tell(AtOnce)
 	}
 	for _, s := range resp.Streams {
 		c.Node.Stream(ctx, s)

@@ -8,7 +8,7 @@ import (
 	"gbatch/internal/api"
 )
 
-// TestOrdering: of answers that overtake each other, only news count.
+// TestOrdering: of answers that overtake each other, only newer ones count.
 func TestOrdering(t *testing.T) {
 	changed := func(v uint64) *api.SyncResponse { return &api.SyncResponse{Version: v, Changed: true} }
 	type answer struct {

@@ -10,7 +10,7 @@ type ticket struct {
 	epoch int
 }
 
-// ordering decides which answers are news. Two requests may be in flight, so
+// ordering decides which answers say something new. Two requests may be in flight, so
 // an older desired set can arrive after a newer one: only a higher version
 // counts. A version below the one that the request itself named can only come
 // from a controller that began to count anew; then all requests that were

@@ -62,7 +62,7 @@ func (d *Disk) look(a *area, last seen) seen {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, text := range verdicts(d.uses(a), free, floor) {
+	for id, text := range toEnd(d.uses(a), free, floor) {
 		d.log.Warn("ending rank for what it wrote", "rank", id, "text", text)
 		d.ranks[id].ended = true
 		d.over(id, text)
@@ -96,7 +96,7 @@ func (d *Disk) measure(a *area) {
 	}
 }
 
-// use is what one rank has written on a file system, as verdicts need it.
+// use is what one rank has written on a file system, as toEnd needs it.
 type use struct {
 	id                    job.RankID
 	user                  string
@@ -122,13 +122,13 @@ func (d *Disk) uses(a *area) []use {
 // small is the part of the floor, as a divisor, of which a user is not blamed for the disk.
 const small = 16
 
-// verdicts says who has to be ended, and why. Who wrote more than it may, where
+// toEnd says who has to be ended, and why. Who wrote more than it may, where
 // nothing else holds it. And when less than floor is left, beside what others
 // have reserved and not written yet, one that wrote without having reserved: of
 // the user who did so most, and of these the one that did. Others follow only
 // when that one is gone, as it takes a while to remove what it wrote. Nobody is ended where jobs have not
 // filled the disk.
-func verdicts(uses []use, free, floor int64) map[job.RankID]string {
+func toEnd(uses []use, free, floor int64) map[job.RankID]string {
 	out := map[job.RankID]string{}
 	var missing, all int64
 	going := false

@@ -53,7 +53,7 @@ func TestVerdicts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []int
-			for _, id := range slices.SortedFunc(maps.Keys(verdicts(test.uses, test.free*gib, gib)), func(a, b job.RankID) int { return int(a.Job) - int(b.Job) }) {
+			for _, id := range slices.SortedFunc(maps.Keys(toEnd(test.uses, test.free*gib, gib)), func(a, b job.RankID) int { return int(a.Job) - int(b.Job) }) {
 				got = append(got, int(id.Job))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

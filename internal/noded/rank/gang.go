@@ -21,7 +21,7 @@ func awaitGang(ctx context.Context, ranks int, place *slot, s *state) error {
 	if err := place.giveBack(); err != nil {
 		return err
 	}
-	s.change(contact.NewsNow, func(st *node.RankStatus) { st.Phase = node.PhaseReady })
+	s.change(contact.AtOnce, func(st *node.RankStatus) { st.Phase = node.PhaseReady })
 	for !s.mayBegin() {
 		select {
 		case <-s.wake:

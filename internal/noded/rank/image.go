@@ -48,7 +48,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 	// From here on nothing needs the password.
 	p.login = nil
 	p.Image = img
-	s.change(contact.NewsProgress, func(st *node.RankStatus) {
+	s.change(contact.WithinProgress, func(st *node.RankStatus) {
 		st.Phase, st.Progress, st.Image = node.PhaseStarting, "", img.Digest
 		st.PullMS = max(1, time.Since(began).Milliseconds())
 	})
@@ -82,11 +82,11 @@ func (s *state) pullProgress(p image.Progress) {
 	case p.Total > 0:
 		text = fmt.Sprintf("pulling %s of %s", config.FormatBytes(p.Bytes), config.FormatBytes(p.Total))
 	}
-	within := contact.NewsPull
+	within := contact.WithinPull
 	s.mu.Lock()
 	if p.Digest != "" && s.status.Image == "" {
 		s.status.Image = p.Digest
-		within = contact.NewsNow // the other ranks of a gang wait for it
+		within = contact.AtOnce // the other ranks of a gang wait for it
 	}
 	s.mu.Unlock()
 	s.change(within, func(st *node.RankStatus) { st.Progress = text })

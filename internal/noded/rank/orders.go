@@ -82,7 +82,7 @@ func (s *state) takeSecrets(values *api.Secrets) {
 		close(s.secrets)
 	}
 	s.values, s.status.Secrets = values, values.Version
-	s.tell(contact.NewsProgress)
+	s.tell(contact.WithinProgress)
 	s.poke()
 }
 

@@ -104,7 +104,7 @@ func (s *state) tellProgress(d *node.Done) {
 			return
 		}
 	}
-	s.change(contact.NewsPull, func(st *node.RankStatus) { st.Done = d })
+	s.change(contact.WithinPull, func(st *node.RankStatus) { st.Done = d })
 }
 
 // checkProgress looks at the progress file for the last time, and at what success needs.

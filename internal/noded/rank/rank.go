@@ -224,7 +224,7 @@ func (r *Rank) supervise(ctx context.Context) {
 }
 
 func (r *Rank) setRunning(at time.Time) {
-	r.state.change(contact.NewsRunning, func(s *node.RankStatus) {
+	r.state.change(contact.WithinRunning, func(s *node.RankStatus) {
 		s.Phase, s.Progress, s.StartedMS, s.WallMS = node.PhaseRunning, "", at.UnixMilli(), lease.WallMS()
 	})
 	r.log.Info("rank runs", "pid", r.container.PID())
@@ -235,7 +235,7 @@ func (r *Rank) setRunning(at time.Time) {
 }
 
 func (r *Rank) setEnded(e *node.Exit) {
-	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
+	r.state.change(contact.AtOnce, func(s *node.RankStatus) {
 		e.OnClock(lease.WallMS())
 		e.FreeMS = time.Now().UnixMilli()
 		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e

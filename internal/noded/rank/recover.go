@@ -173,7 +173,7 @@ func (r *Rank) reinspect(ctx context.Context) (known, over bool) {
 			r.node.Cores.GiveBack(r.order.id)
 			return false, true
 		}
-		r.node.Tell(contact.NewsNow)
+		r.node.Tell(contact.AtOnce)
 	}
 	return true, false
 }

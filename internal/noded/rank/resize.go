@@ -30,7 +30,7 @@ func (w *watch) resize() {
 	} else {
 		r.log.Info("rank resized", "cpus", q.CPUs, "mem", config.FormatBytes(q.MemBytes), "cores", r.cores.CPUs.String())
 	}
-	r.state.change(contact.NewsNow, func(s *node.RankStatus) {
+	r.state.change(contact.AtOnce, func(s *node.RankStatus) {
 		s.Cores = r.cores.CPUs.String()
 		s.Resize = &answer
 	})

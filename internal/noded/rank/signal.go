@@ -36,7 +36,7 @@ func (w *watch) signals() {
 		} else {
 			r.log.Info("sent the program a signal, as ordered", "signal", s.Name)
 		}
-		r.state.change(contact.NewsNow, func(st *node.RankStatus) { st.Signalled = s.Seq })
+		r.state.change(contact.AtOnce, func(st *node.RankStatus) { st.Signalled = s.Seq })
 	}
 }
 

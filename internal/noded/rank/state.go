@@ -78,14 +78,14 @@ func (s *state) change(within time.Duration, f func(*node.RankStatus)) {
 }
 
 func (s *state) setPhase(p node.Phase) {
-	s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Phase = p })
+	s.change(contact.WithinProgress, func(st *node.RankStatus) { st.Phase = p })
 }
 
 // setProgress says how far a part of the start or the end is; empty: it is done.
 func (s *state) setProgress(text string) {
-	within := contact.NewsPull
+	within := contact.WithinPull
 	if text == "" {
-		within = contact.NewsProgress
+		within = contact.WithinProgress
 	}
 	s.change(within, func(st *node.RankStatus) { st.Progress = text })
 }

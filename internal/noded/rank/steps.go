@@ -149,7 +149,7 @@ func (s *slot) giveBack() error {
 func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant, error) {
 	g, err := m.Take(o.id, o.Allocation.CPUs, d.Near(o.gpus()))
 	if err == nil {
-		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Cores = g.CPUs.String() })
+		s.change(contact.WithinProgress, func(st *node.RankStatus) { st.Cores = g.CPUs.String() })
 	}
 	return g, err
 }
@@ -160,7 +160,7 @@ func joinNetwork(n *network.Network, u *user, o *order, s *state) (*network.Atta
 		_, err = u.open(false)
 	}
 	if a != nil {
-		s.change(contact.NewsProgress, func(st *node.RankStatus) { st.Ports = a.Ports() })
+		s.change(contact.WithinProgress, func(st *node.RankStatus) { st.Ports = a.Ports() })
 	}
 	return a, err
 }

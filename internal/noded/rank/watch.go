@@ -138,7 +138,7 @@ func (w *watch) carryOut(ctx context.Context, s stopRecord) {
 	ctx, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
 	container := w.r.container
-	w.r.state.change(contact.NewsNow, func(st *node.RankStatus) { st.Stopping = true })
+	w.r.state.change(contact.AtOnce, func(st *node.RankStatus) { st.Stopping = true })
 	// Ends when the container has, when a sooner stop takes its place, or with
 	// the daemon; close waits for it.
 	go func() {

@@ -106,9 +106,9 @@ func parse(section string) (c Case, err error) {
 	if !ok {
 		return c, fmt.Errorf("%s: does not say what must come of it", head)
 	}
-	verdict, said, _ := strings.Cut(want, "\n")
+	outcome, said, _ := strings.Cut(want, "\n")
 	said = strings.TrimRight(said, "\n")
-	switch verdict {
+	switch outcome {
 	case "refused":
 		c.Want.Refused = said
 	case "controller":
@@ -116,7 +116,7 @@ func parse(section string) (c Case, err error) {
 	case "accepted":
 		c.Want.Facts = strings.Split(said, "\n")
 	default:
-		return c, fmt.Errorf("%s: unknown outcome %q", head, verdict)
+		return c, fmt.Errorf("%s: unknown outcome %q", head, outcome)
 	}
 	if text, err = expand(strings.TrimPrefix(text, "\n")); err != nil {
 		return c, fmt.Errorf("%s: %w", head, err)

@@ -10,15 +10,15 @@ import (
 // what the rank held can be given to the next. The rest is told soon, so that
 // a short job needs one message from acceptance to end.
 const (
-	NewsNow      = 0
-	NewsRunning  = 20 * time.Millisecond
-	NewsProgress = 250 * time.Millisecond
-	NewsPull     = time.Second
-	NewsSamples  = 5 * time.Second // steady work of GPUs costs no message of its own
+	AtOnce         = 0
+	WithinRunning  = 20 * time.Millisecond
+	WithinProgress = 250 * time.Millisecond
+	WithinPull     = time.Second
+	WithinSamples  = 5 * time.Second // steady work of GPUs costs no message of its own
 )
 
-// news is when there is something to tell.
-type news struct {
+// updates is when there is something to tell.
+type updates struct {
 	wake chan struct{}
 
 	mu sync.Mutex
@@ -26,34 +26,34 @@ type news struct {
 }
 
 // tell asks for a sync within the given time.
-func (n *news) tell(within time.Duration) {
+func (u *updates) tell(within time.Duration) {
 	at := time.Now().Add(within)
-	n.mu.Lock()
-	sooner := n.at.IsZero() || at.Before(n.at)
+	u.mu.Lock()
+	sooner := u.at.IsZero() || at.Before(u.at)
 	if sooner {
-		n.at = at
+		u.at = at
 	}
-	n.mu.Unlock()
+	u.mu.Unlock()
 	if sooner {
 		select {
-		case n.wake <- struct{}{}:
+		case u.wake <- struct{}{}:
 		default:
 		}
 	}
 }
 
 // due waits until there is something to tell, and takes it over.
-func (n *news) due(ctx context.Context) error {
+func (u *updates) due(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		n.mu.Lock()
-		at := n.at
+		u.mu.Lock()
+		at := u.at
 		left := time.Until(at)
 		if !at.IsZero() && left <= 0 {
-			n.at = time.Time{}
+			u.at = time.Time{}
 		}
-		n.mu.Unlock()
+		u.mu.Unlock()
 		switch {
 		case at.IsZero():
 			left = time.Hour
@@ -64,7 +64,7 @@ func (n *news) due(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-n.wake:
+		case <-u.wake:
 		case <-timer.C:
 		}
 	}
