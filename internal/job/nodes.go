@@ -16,22 +16,59 @@ const (
 	maxNodeDigits = 9
 )
 
+// series is some names of a list: one, or those that differ in their numbers alone.
+type series struct {
+	prefix, first string // first is the lowest number with its zeros; "": the prefix is the name
+	low, high     uint64
+}
+
+func (s series) size() int { return int(s.high-s.low) + 1 }
+
 // ParseNodes reads names of nodes as Slurm writes them: n[01-03,7],m1.
 func ParseNodes(list string) ([]string, error) {
 	var names []string
+	err := eachSeries(list, func(s series) {
+		if s.first == "" {
+			names = append(names, s.prefix)
+			return
+		}
+		for n := s.low; n <= s.high; n++ {
+			names = append(names, fmt.Sprintf("%s%0*d", s.prefix, len(s.first), n))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return names, nil
+}
+
+// CountNodes is how many names ParseNodes would make, without making them.
+func CountNodes(list string) (n int, err error) {
+	err = eachSeries(list, func(s series) { n += s.size() })
+	return n, err
+}
+
+// eachSeries takes a list apart. It has at most maxNodes names where ranges are
+// among them.
+func eachSeries(list string, take func(series)) error {
+	names := 0
 	for rest := list; rest != ""; {
-		at := strings.IndexAny(rest+",", ",[")
+		at := strings.IndexAny(rest, ",[")
+		if at < 0 {
+			at = len(rest)
+		}
 		prefix, tail := rest[:at], rest[at:]
 		if !strings.HasPrefix(tail, "[") {
 			if prefix != "" {
-				names = append(names, prefix)
+				names++
+				take(series{prefix: prefix})
 			}
 			rest = strings.TrimPrefix(tail, ",")
 			continue
 		}
 		ranges, after, closed := strings.Cut(tail[1:], "]")
 		if rest = strings.TrimPrefix(after, ","); !closed || after != "" && after == rest {
-			return nil, errors.New("has a bracket that is not closed, or text behind one")
+			return errors.New("has a bracket that is not closed, or text behind one")
 		}
 		for part := range strings.SplitSeq(ranges, ",") {
 			first, last, ranged := strings.Cut(part, "-")
@@ -40,18 +77,18 @@ func ParseNodes(list string) ([]string, error) {
 			}
 			low, err := strconv.ParseUint(first, 10, 32)
 			high, err2 := strconv.ParseUint(last, 10, 32)
+			s := series{prefix, first, low, high}
 			switch {
 			case err != nil || err2 != nil || high < low || len(first) > maxNodeDigits || len(prefix) > maxNodePrefix:
-				return nil, fmt.Errorf("%s is no range of numbers; write gpu[01-04,07]", document.Quote(part))
-			case high-low+uint64(len(names)) >= maxNodes:
-				return nil, fmt.Errorf("has more than %d nodes", maxNodes)
+				return fmt.Errorf("%s is no range of numbers; write gpu[01-04,07]", document.Quote(part))
+			case names+s.size() > maxNodes:
+				return fmt.Errorf("has more than %d nodes", maxNodes)
 			}
-			for n := low; n <= high; n++ {
-				names = append(names, fmt.Sprintf("%s%0*d", prefix, len(first), n))
-			}
+			names += s.size()
+			take(s)
 		}
 	}
-	return names, nil
+	return nil
 }
 
 // FormatNodes writes names of nodes as Slurm does, in their order: n[01-03,7],m1.

@@ -18,6 +18,22 @@ func TestParseNodes(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
+		if n, err2 := CountNodes(text); err2 == nil && n != len(names) || (err == nil) != (err2 == nil) {
+			t.Errorf("%q has %d names, %v", text, n, err2)
+		}
+	}
+}
+
+// TestLongLists: a list as long as a document may be is read in time that grows
+// with its length, and not with the square of it.
+func TestLongLists(t *testing.T) {
+	for text, want := range map[string]int{strings.Repeat("a,", 4<<20): 4 << 20, strings.Repeat(",", 4<<20): 0, strings.Repeat("n[1],", 9_999): 9_999} {
+		if names, err := ParseNodes(text); err != nil || len(names) != want {
+			t.Errorf("%.5s... has %d names, %v; want %d", text, len(names), err, want)
+		}
+	}
+	if _, err := CountNodes(strings.Repeat("n[1-5000],", 1<<16)); err == nil {
+		t.Error("more than 10,000 nodes are counted")
 	}
 }
 

@@ -2,7 +2,9 @@ package slurmsite
 
 import (
 	"fmt"
+	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,26 +12,27 @@ import (
 	"gbatch/internal/job"
 )
 
-// node is a machine of slurm.conf.
+// nodeLine is what a line of slurm.conf says of its machines.
+type nodeLine struct {
+	cores        int
+	memMiB       int64
+	gpus         string // as Gres has them
+	features     []string
+	reserveCores int
+	reserveMiB   int64
+}
+
+// node is one of them.
 type node struct {
 	name, address string
-	cores         int
-	memMiB        int64
-	gpus          string // as Gres has them
-	features      []string
-	reserveCores  int
-	reserveMiB    int64
+	line          *nodeLine
 }
 
 func (s *site) readConf(f File) error {
 	var nodes, partitions map[string]item // the values of DEFAULT lines
-	lines := strings.Split(f.Text, "\n")
-	for i := 0; i < len(lines); i++ {
-		place := fmt.Sprintf("%s:%d", f.Name, i+1)
-		line := lines[i]
-		for strings.HasSuffix(strings.TrimRight(line, "\r"), "\\") && i+1 < len(lines) {
-			i++
-			line = strings.TrimSuffix(strings.TrimRight(line, "\r"), "\\") + " " + lines[i]
+	for number, line := range wholeLines(f.Text) {
+		if len(line) > maxLine {
+			return fmt.Errorf("%s:%d: the line goes on for more than %d bytes", f.Name, number, maxLine)
 		}
 		if at := strings.IndexByte(line, '#'); at >= 0 && (at == 0 || line[at-1] != '\\') {
 			line = line[:at]
@@ -37,6 +40,10 @@ func (s *site) readConf(f File) error {
 		words := split(strings.TrimSpace(strings.ReplaceAll(line, "\r", "")))
 		if len(words) == 0 {
 			continue
+		}
+		place := fmt.Sprintf("%s:%d", f.Name, number)
+		if len(words) > maxWords {
+			return fmt.Errorf("%s: has more than %d words", place, maxWords)
 		}
 		if strings.EqualFold(words[0], "include") {
 			if err := s.include(words[1:], place); err != nil {
@@ -60,7 +67,7 @@ func (s *site) readConf(f File) error {
 		}
 		switch first {
 		case "nodename":
-			nodes = s.nodeLine(items, nodes)
+			nodes = s.nodesOf(items, nodes)
 		case "partitionname":
 			partitions = s.partitionLine(items, partitions)
 		default:
@@ -83,10 +90,42 @@ func (s *site) include(names []string, place string) error {
 	if err != nil {
 		return fmt.Errorf("%s: Include: %w", place, err)
 	}
-	if len(text) > maxFile {
-		return fmt.Errorf("%s: %s has more than %d bytes", place, names[0], maxFile)
+	f := File{names[0], string(text)}
+	if err := s.taken(f); err != nil {
+		return fmt.Errorf("%s: Include: %w", place, err)
 	}
-	return s.readConf(File{names[0], string(text)})
+	return s.readConf(f)
+}
+
+// wholeLines are the lines of a text with their numbers. One that ends in a
+// backslash goes on in the next.
+func wholeLines(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		number, first := 0, 0
+		var begun strings.Builder
+		for line := range strings.SplitSeq(text, "\n") {
+			if number++; first == 0 {
+				first = number
+			}
+			if part, more := strings.CutSuffix(strings.TrimRight(line, "\r"), "\\"); more {
+				if begun.Len() <= maxLine { // more is refused anyhow
+					begun.WriteString(part + " ")
+				}
+				continue
+			}
+			if begun.Len() > 0 {
+				line = begun.String() + line
+				begun.Reset()
+			}
+			if !yield(first, line) {
+				return
+			}
+			first = 0
+		}
+		if first != 0 {
+			yield(first, begun.String())
+		}
+	}
 }
 
 // take removes one of these keys from a line's items, or from its defaults.
@@ -104,18 +143,24 @@ func take(items, defaults map[string]item, keys ...string) (item, bool) {
 	return item{}, false
 }
 
-func (s *site) nodeLine(items, defaults map[string]item) map[string]item {
+// nodesOf takes a line of nodes, and returns the values of the DEFAULT line.
+func (s *site) nodesOf(items, defaults map[string]item) map[string]item {
 	name := items["nodename"]
 	if strings.EqualFold(name.value, "DEFAULT") {
 		delete(items, "nodename")
 		return items
 	}
 	delete(items, "nodename")
-	names, err := job.ParseNodes(name.value)
-	if err != nil || len(names)+len(s.nodes) > maxNodes {
-		s.note(name, "is no list of nodes that can be read: %v", err)
+	count, err := job.CountNodes(name.value)
+	switch {
+	case err != nil:
+		s.note(name, notList, err)
+		return defaults
+	case count+len(s.nodes) > maxNodes:
+		s.note(name, "more than %d nodes are not taken", maxNodes)
 		return defaults
 	}
+	names, _ := job.ParseNodes(name.value)
 	number := func(keys ...string) int64 {
 		it, ok := take(items, defaults, keys...)
 		n, err := strconv.ParseInt(it.value, 10, 64)
@@ -125,7 +170,7 @@ func (s *site) nodeLine(items, defaults map[string]item) map[string]item {
 		}
 		return n
 	}
-	var n node
+	var n nodeLine
 	cpus, boards, sockets := number("cpus", "procs"), number("boards"), number("sockets", "socketsperboard")
 	cores, threads := number("corespersocket"), number("threadspercore")
 	n.cores = int(max(boards, 1) * max(sockets, 1) * max(cores, 1) * max(threads, 1))
@@ -135,24 +180,46 @@ func (s *site) nodeLine(items, defaults map[string]item) map[string]item {
 	n.memMiB = number("realmemory")
 	n.reserveCores, n.reserveMiB = int(number("corespeccount")), number("memspeclimit")
 	if it, ok := take(items, defaults, "feature", "features"); ok {
-		n.features = strings.Split(it.value, ",")
+		n.features = s.features(it)
 	}
 	if it, ok := take(items, defaults, "gres"); ok {
 		n.gpus = s.gpus(it)
 	}
 	address, _ := take(items, defaults, "nodeaddr")
-	addresses, err := job.ParseNodes(address.value)
+	var addresses []string
+	if count, err := job.CountNodes(address.value); err == nil && count == len(names) {
+		addresses, _ = job.ParseNodes(address.value)
+	}
 	take(items, nil, "nodehostname")
 	for i, name := range names {
-		one := n
-		one.name = name
-		if err == nil && len(addresses) == len(names) && addresses[i] != name {
+		one := node{name: name, line: &n}
+		if addresses != nil && addresses[i] != name && addressForm.MatchString(addresses[i]) {
 			one.address = addresses[i]
 		}
-		s.nodes = append(s.nodes, &one)
+		s.nodes = append(s.nodes, one)
 	}
 	s.leftOver(items, nodeKeys)
 	return defaults
+}
+
+// What may stand in gnoded.yaml without quotes.
+var (
+	featureForm = regexp.MustCompile(`^[A-Za-z0-9_./:=+-]{1,127}[A-Za-z0-9_]$`)
+	addressForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,252}[A-Za-z0-9]$`)
+)
+
+// maxFeatures is how many a node may have here.
+const maxFeatures = 64
+
+func (s *site) features(it item) (out []string) {
+	for one := range strings.SplitSeq(it.value, ",") {
+		if !featureForm.MatchString(one) || len(out) == maxFeatures {
+			s.note(item{it.key, one, it.place}, "features have 2 to 128 letters, digits and _ . / : = + - here, and a node has at most %d", maxFeatures)
+			continue
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // gpus are the GPUs of a Gres; other resources are noted.
@@ -176,6 +243,10 @@ func (s *site) partitionLine(items, defaults map[string]item) map[string]item {
 	if strings.EqualFold(name.value, "DEFAULT") {
 		return items
 	}
+	if len(s.partitions) == maxPartitions {
+		s.note(name, "at most %d partitions are taken", maxPartitions)
+		return defaults
+	}
 	p := &partition{item: name, values: maps.Clone(defaults)}
 	if p.values == nil {
 		p.values = map[string]item{}
@@ -196,13 +267,14 @@ func (s *site) partitionLine(items, defaults map[string]item) map[string]item {
 
 // nodeList says whether a value is a list of nodes.
 func (s *site) nodeList(it item) bool {
-	names, err := job.ParseNodes(it.value)
-	if err != nil || len(names) > maxNodes {
-		s.note(it, "is no list of nodes that can be read: %v", err)
+	if _, err := job.CountNodes(it.value); err != nil {
+		s.note(it, notList, err)
 		return false
 	}
 	return true
 }
+
+const notList = "is no list of nodes that can be read: %v"
 
 // leftOver notes the keys of a line that nothing was made of.
 func (s *site) leftOver(items map[string]item, known map[string]string) {

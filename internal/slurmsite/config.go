@@ -254,6 +254,7 @@ func (s *site) classes(c *config) {
 		priority[q.name] = s.count(q.values, "priority")
 		highest = max(highest, priority[q.name])
 	}
+	preempted := preempting(s.qos)
 	for _, q := range s.qos {
 		k := class{Limits: bounds{
 			Running: s.count(q.values, "grpjobs"), Queued: s.submitted(q.values, "grpsubmit", "grpsubmitjobs"), GPUs: s.gpuCount(q.values, "grptres"), GPUMinutes: s.gpuCount(q.values, "grptresrunmins"),
@@ -264,7 +265,7 @@ func (s *site) classes(c *config) {
 		if it, ok := q.values["preempt"]; ok {
 			delete(q.values, "preempt")
 			if preempt {
-				k.Preempts = s.preempts(q, it)
+				k.Preempts = s.preempts(q, it, preempted)
 			} else {
 				s.note(it, "means nothing without PreemptType=preempt/qos")
 			}
@@ -289,20 +290,38 @@ func (s *site) classes(c *config) {
 // isNothing are values that every class has and that say nothing.
 var isNothing = map[string]bool{"gracetime=00:00:00": true, "preemptmode=cluster": true, "usagefactor=1.000000": true, "usagefactor=1": true, "flags=DenyOnLimit": true}
 
+// preempting says of each class which ones it wants to halt jobs of.
+func preempting(all []*qos) map[string]map[string]bool {
+	wants := map[string]map[string]bool{}
+	for _, q := range all {
+		if wants[q.name] == nil { // of two lines of one name the first counts
+			wants[q.name] = map[string]bool{}
+			for name := range strings.SplitSeq(q.values["preempt"].value, ",") {
+				wants[q.name][name] = true
+			}
+		}
+	}
+	return wants
+}
+
 // preempts are the classes that one may halt jobs of; not those that are not
-// listed, nor one that may do the same to it.
-func (s *site) preempts(q *qos, it item) (out []string) {
+// listed, nor one that may do the same to it. Its own wants are over with that.
+func (s *site) preempts(q *qos, it item, wants map[string]map[string]bool) (out []string) {
+	taken := map[string]bool{}
 	for name := range strings.SplitSeq(it.value, ",") {
-		at := slices.IndexFunc(s.qos, func(o *qos) bool { return o.name == name })
+		theirs, ok := wants[name]
 		switch {
-		case at < 0:
+		case taken[name]:
+		case !ok:
 			s.note(it, "%s is not in the list", name)
-		case name == q.name || slices.Contains(strings.Split(s.qos[at].values["preempt"].value, ","), q.name):
+		case name == q.name || theirs[q.name]:
 			s.note(it, "%s and %s cannot preempt each other", q.name, name)
 		default:
 			out = append(out, name)
+			taken[name] = true
 		}
 	}
+	wants[q.name] = map[string]bool{}
 	return out
 }
 

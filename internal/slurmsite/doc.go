@@ -22,11 +22,19 @@ type Input struct {
 // File is a text with its name for notes.
 type File struct{ Name, Text string }
 
-// Bounds of what is read.
+// Bounds of what is read. Whoever imports a site may have the files from somebody
+// else, so none of them can take memory or time that these do not allow.
 const (
-	maxFile     = 16 << 20
+	MaxText     = 16 << 20 // of all files together, in bytes
+	maxLine     = 64 << 10 // of a line with those that it goes on in, in bytes
+	maxWords    = 200      // of a line of slurm.conf
 	maxIncludes = 64
 	maxNodes    = 100_000
+	maxAccounts = 10_000
+	maxUsers    = 200_000 // associations of users with accounts
+	maxQOS      = 1000
+	maxNotes    = 10_000
+	maxDepth    = 64 // of accounts within accounts, for the bounds of their users
 )
 
 // Note is a line, or a part of one, that did not become a key.
@@ -49,26 +57,39 @@ type site struct {
 	notes []Note
 
 	conf       map[string]item // single keys of slurm.conf, in lower case
-	nodes      []*node
+	nodes      []node
 	partitions []*partition
 	accounts   []*account
 	qos        []*qos
 	admins     []string
 	operators  []string
 	clusterQOS string
+	users      int // associations
 	includes   int
+	read       int // bytes
+	more       int // notes that were not kept
 }
 
 func (s *site) note(i item, why string, a ...any) {
-	what := i.key
-	if i.value != "" {
-		value := i.value
-		if len(value) > 80 {
-			value = value[:80] + "..."
-		}
-		what += "=" + value
+	if len(s.notes) == maxNotes {
+		s.more++
+		return
 	}
-	s.notes = append(s.notes, Note{i.place, what, fmt.Sprintf(why, a...)})
+	what := short(i.key, 80)
+	switch {
+	case strings.HasSuffix(strings.ToLower(i.key), "pass"): // as AccountingStoragePass
+		what += " (not shown)"
+	case i.value != "":
+		what += "=" + short(i.value, 80)
+	}
+	s.notes = append(s.notes, Note{i.place, what, short(fmt.Sprintf(why, a...), 400)})
+}
+
+func short(text string, bytes int) string {
+	if len(text) > bytes {
+		return text[:bytes] + "..."
+	}
+	return text
 }
 
 // Result is the configuration as text, and what did not get into it.
@@ -76,6 +97,7 @@ type Result struct {
 	Gctld string // gctld.yaml
 	Nodes string // what to write into the nodes' gnoded.yaml
 	Notes []Note
+	More  int // notes beyond the first 10,000, which are not kept
 }
 
 // Convert reads the files. An error is a file that is none of these.
@@ -88,8 +110,8 @@ func Convert(in Input) (Result, error) {
 		if f.Text == "" {
 			continue
 		}
-		if len(f.Text) > maxFile {
-			return Result{}, fmt.Errorf("%s has %d bytes, at most %d are read", f.Name, len(f.Text), maxFile)
+		if err := s.taken(f.File); err != nil {
+			return Result{}, err
 		}
 		if err := f.read(s, f.File); err != nil {
 			return Result{}, err
@@ -99,7 +121,20 @@ func Convert(in Input) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Gctld: text, Nodes: s.nodeText(), Notes: s.notes}, nil
+	return Result{Gctld: text, Nodes: s.nodeText(), Notes: s.notes, More: s.more}, nil
+}
+
+// taken counts a file's bytes, and refuses it when there are too many.
+func (s *site) taken(f File) error {
+	if s.read += len(f.Text); s.read > MaxText {
+		return fmt.Errorf("%s: with it there are more than %d bytes to read", f.Name, MaxText)
+	}
+	for line := range strings.SplitSeq(f.Text, "\n") {
+		if len(line) > maxLine {
+			return fmt.Errorf("%s: %q is the beginning of a line of more than %d bytes", f.Name, line[:20], maxLine)
+		}
+	}
+	return nil
 }
 
 // split cuts at blanks outside of quotes.

@@ -18,6 +18,7 @@ type account struct {
 type user struct {
 	item
 	name   string
+	of     *account
 	values map[string]item
 }
 
@@ -34,13 +35,14 @@ const top = "root"
 // readDump reads lines as Account - 'lab':Fairshare=3:Description='a: b'.
 func (s *site) readDump(f File) error {
 	parent, known := top, map[string]*account{}
-	cluster, lines := false, 0
-	for i, line := range strings.Split(f.Text, "\n") {
+	cluster, lines, number := false, 0, 0
+	for line := range strings.SplitSeq(f.Text, "\n") {
+		number++
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		place := fmt.Sprintf("%s:%d", f.Name, i+1)
+		place := fmt.Sprintf("%s:%d", f.Name, number)
 		kind, rest, ok := strings.Cut(line, " - ")
 		fields := quoted(rest, ':')
 		if !ok || len(fields) == 0 {
@@ -77,9 +79,13 @@ func (s *site) readDump(f File) error {
 				known[parent] = a
 				s.accounts = append(s.accounts, a)
 			}
-			a.users = append(a.users, &user{item: it, name: name, values: values})
+			s.users++
+			a.users = append(a.users, &user{item: it, name: name, of: a, values: values})
 		default:
 			s.note(it, "is not known here")
+		}
+		if len(s.accounts) > maxAccounts || s.users > maxUsers {
+			return fmt.Errorf("%s: at most %d accounts and %d users of accounts are read", place, maxAccounts, maxUsers)
 		}
 	}
 	if !cluster || lines < 2 {
@@ -121,7 +127,9 @@ func unquote(s string) string { return strings.Trim(strings.TrimSpace(s), "'") }
 // readQOS reads the list of classes of service.
 func (s *site) readQOS(f File) error {
 	var head []string
-	for i, line := range strings.Split(f.Text, "\n") {
+	number := 0
+	for line := range strings.SplitSeq(f.Text, "\n") {
+		number++
 		line = strings.TrimSuffix(strings.TrimRight(line, "\r"), "|")
 		if line == "" {
 			continue
@@ -133,13 +141,15 @@ func (s *site) readQOS(f File) error {
 			}
 			continue
 		}
-		q := &qos{item: item{"QOS", fields[0], fmt.Sprintf("%s:%d", f.Name, i+1)}, name: fields[0], values: map[string]item{}}
+		q := &qos{item: item{"QOS", fields[0], fmt.Sprintf("%s:%d", f.Name, number)}, name: fields[0], values: map[string]item{}}
 		for c, value := range fields[1:] {
 			if value = strings.TrimSpace(value); value != "" && c+1 < len(head) {
 				q.values[strings.ToLower(head[c+1])] = item{fields[0] + "." + head[c+1], value, q.place}
 			}
 		}
-		s.qos = append(s.qos, q)
+		if s.qos = append(s.qos, q); len(s.qos) > maxQOS {
+			return fmt.Errorf("%s: at most %d classes of service are read", q.place, maxQOS)
+		}
 	}
 	return nil
 }

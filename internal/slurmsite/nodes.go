@@ -11,30 +11,38 @@ import (
 // All are in one cluster: what parts them in Slurm are partitions, and the jobs of
 // one may need nodes of all its kinds.
 func (s *site) nodeText() string {
+	type alike struct{ line, address string }
 	var b strings.Builder
-	var texts []string
-	nodes := map[string][]string{}
+	var kinds []alike
+	nodes, texts := map[alike][]string{}, map[*nodeLine]string{}
 	for _, n := range s.nodes {
-		text := n.text()
-		if nodes[text] == nil {
-			texts = append(texts, text)
+		if texts[n.line] == "" {
+			texts[n.line] = n.line.text()
 		}
-		nodes[text] = append(nodes[text], n.name)
+		kind := alike{texts[n.line], n.address}
+		if nodes[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		nodes[kind] = append(nodes[kind], n.name)
 	}
-	for _, text := range texts {
-		fmt.Fprintf(&b, "# gnoded.yaml on %s:\n%s", job.FormatNodes(nodes[text]), text)
+	for i, kind := range kinds {
+		if b.Len() > MaxText {
+			fmt.Fprintf(&b, "# and %d kinds more\n", len(kinds)-i)
+			break
+		}
+		fmt.Fprintf(&b, "# gnoded.yaml on %s:\n#   clusterId: 1\n", job.FormatNodes(nodes[kind]))
+		if kind.address != "" {
+			fmt.Fprintf(&b, "#   address: %s\n", kind.address)
+		}
+		b.WriteString(kind.line)
 	}
 	return b.String()
 }
 
-func (n *node) text() string {
+func (n *nodeLine) text() string {
 	b := strings.Builder{}
-	b.WriteString("#   clusterId: 1\n")
 	if len(n.features) > 0 {
 		fmt.Fprintf(&b, "#   features: [%s]\n", strings.Join(n.features, ", "))
-	}
-	if n.address != "" {
-		fmt.Fprintf(&b, "#   address: %s\n", n.address)
 	}
 	if n.reserveCores > 0 || n.reserveMiB > 0 {
 		var parts []string

@@ -55,9 +55,6 @@ func (s *site) entries(c *config) (all []entry) {
 		case known[p.value]:
 			s.note(p.item, "is there twice; the first counts")
 			continue
-		case len(all) == maxPartitions:
-			s.note(p.item, "at most %d partitions are taken", maxPartitions)
-			continue
 		}
 		known[p.value] = true
 		e := s.entry(p)
@@ -177,8 +174,12 @@ func (s *site) whose(e *entry, take func(string) item) {
 	}
 	allow, deny := take("allowaccounts"), take("denyaccounts")
 	e.Projects, e.NotProjects = s.namedIn(e, allow, accounts), s.namedIn(e, deny, accounts)
+	named := map[string]bool{}
+	for _, name := range slices.Concat(e.Projects, e.NotProjects) {
+		named[name] = true
+	}
 	for _, a := range s.accounts {
-		if slices.Contains(slices.Concat(e.Projects, e.NotProjects), a.parent) && !slices.Contains(slices.Concat(e.Projects, e.NotProjects), a.name) {
+		if named[a.parent] && !named[a.name] {
 			s.note(cmp.Or(allow, deny), "since Slurm 23.11 it means the accounts below too; here each is named: %s is not", a.name)
 		}
 	}
@@ -209,10 +210,13 @@ func (s *site) namedIn(e *entry, it item, k known) (out []string) {
 	if len(k.names) == 0 {
 		s.note(it, "becomes %s, which are in the other files: give these too", k.what)
 	}
+	twice := map[string]bool{}
 	for name := range strings.SplitSeq(it.value, ",") {
-		if k.names[name] {
+		if k.names[name] && !twice[name] {
 			out = append(out, name)
-		} else if len(k.names) > 0 {
+		}
+		twice[name] = true
+		if !k.names[name] && len(k.names) > 0 {
 			s.note(it, "%s is not among the %s", name, k.what)
 		}
 	}

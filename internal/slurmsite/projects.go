@@ -15,7 +15,9 @@ func (s *site) projects(c *config) {
 		return
 	}
 	of := map[string][]*user{} // associations by user
+	known, above := map[string]*account{}, map[string]bool{}
 	for _, a := range s.accounts {
+		known[a.name], above[a.parent] = a, true
 		for _, u := range a.users {
 			of[u.name] = append(of[u.name], u)
 		}
@@ -26,9 +28,8 @@ func (s *site) projects(c *config) {
 			p.Parent = a.parent
 		}
 		p.Shares = s.shares(a.values)
-		parts := slices.ContainsFunc(s.accounts, func(o *account) bool { return o.parent == a.name })
 		for _, key := range []string{"grpjobs", "grpsubmitjobs", "grpsubmit", "grptres", "grptresrunmins"} {
-			if it, ok := a.values[key]; ok && parts {
+			if it, ok := a.values[key]; ok && above[a.name] {
 				s.note(it, "bounds the jobs of the project itself, not those of the projects below it")
 			}
 		}
@@ -51,7 +52,7 @@ func (s *site) projects(c *config) {
 		}
 		c.Projects = append(c.Projects, p)
 	}
-	s.users(c, of)
+	s.boundUsers(c, of, known)
 	for _, a := range s.accounts {
 		s.rest(a.values, accountKeys)
 	}
@@ -106,25 +107,28 @@ func (s *site) shares(values map[string]item) int64 {
 	return n
 }
 
-// users bounds each user: what an association, or the nearest account above it,
+// boundUsers bounds each user: what an association, or the nearest account above it,
 // says of one user's jobs. Here a bound is of all jobs of a user together.
-func (s *site) users(c *config, of map[string][]*user) {
+func (s *site) boundUsers(c *config, of map[string][]*user, known map[string]*account) {
 	for _, name := range sortedKeys(of) {
+		admin, operator := false, false
 		for _, u := range of[name] {
 			if level := u.values["adminlevel"].value; name == "root" {
 				continue // may everything on the controller's machine
 			} else if strings.HasPrefix(level, "Admin") {
-				s.admins = append(s.admins, name)
+				admin = true
 			} else if strings.HasPrefix(level, "Operator") {
-				s.operators = append(s.operators, name)
+				operator = true
 			}
 		}
-		if slices.Contains(s.admins, name) {
-			s.operators = slices.DeleteFunc(s.operators, func(o string) bool { return o == name })
+		if admin {
+			s.admins = append(s.admins, name)
+		} else if operator {
+			s.operators = append(s.operators, name)
 		}
 		var found []bounds
 		for _, u := range of[name] {
-			b := bounds{Running: s.inherited(u, "maxjobs"), Queued: s.inherited(u, "maxsubmitjobs", "maxsubmit")}
+			b := bounds{Running: inherited(u, known, "maxjobs"), Queued: inherited(u, known, "maxsubmitjobs", "maxsubmit")}
 			b.GPUs = s.gpuCount(u.values, "grptres")
 			if n := s.count(u.values, "grpjobs"); n > 0 {
 				b.Running = n
@@ -145,26 +149,19 @@ func (s *site) users(c *config, of map[string][]*user) {
 }
 
 // inherited is a bound of a user's association, or of the nearest account above.
-func (s *site) inherited(u *user, keys ...string) int64 {
-	for _, key := range keys {
-		if it, ok := u.values[key]; ok {
-			n, _ := strconv.ParseInt(it.value, 10, 64)
-			return max(n, 0)
-		}
-	}
-	at := slices.IndexFunc(s.accounts, func(a *account) bool { return slices.Contains(a.users, u) })
-	for range len(s.accounts) {
-		if at < 0 {
-			break
-		}
+func inherited(u *user, known map[string]*account, keys ...string) int64 {
+	values, a := u.values, u.of
+	for range maxDepth {
 		for _, key := range keys {
-			if it, ok := s.accounts[at].values[key]; ok {
+			if it, ok := values[key]; ok {
 				n, _ := strconv.ParseInt(it.value, 10, 64)
 				return max(n, 0)
 			}
 		}
-		parent := s.accounts[at].parent
-		at = slices.IndexFunc(s.accounts, func(a *account) bool { return a.name == parent })
+		if a == nil {
+			break
+		}
+		values, a = a.values, known[a.parent]
 	}
 	return 0
 }
