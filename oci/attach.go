@@ -15,7 +15,7 @@ import (
 var ErrNoTerminal = errors.New("the container has no terminal")
 
 // Terminal is the user's side of the container's terminal (see
-// SpecRequest.Terminal), for typing and for its size; it takes deadlines. Its
+// draft.Request.Terminal), for typing and for its size; it takes deadlines. Its
 // output is in the log: reading it here would take that away. The caller
 // closes it, which changes nothing for the container.
 func (c *Container) Terminal() (*os.File, error) {

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/oci"
 	"gbatch/oci/benchtest"
+	"gbatch/oci/draft"
 	"gbatch/oci/userns"
 )
 
@@ -25,8 +26,8 @@ func BenchmarkMapped(b *testing.B) {
 	needContainers(b)
 	var mapped, plain cost
 	for b.Loop() {
-		mapped.add(round(b, 4, func(id string) { oursOnce(b, oci.SeccompNative, id, userns.MapOf(alice)) }))
-		plain.add(round(b, 4, func(id string) { oursOnce(b, oci.SeccompNative, id, userns.Map{}) }))
+		mapped.add(round(b, 4, func(id string) { oursOnce(b, draft.SeccompNative, id, userns.MapOf(alice)) }))
+		plain.add(round(b, 4, func(id string) { oursOnce(b, draft.SeccompNative, id, userns.Map{}) }))
 	}
 	jobs := float64(b.N * 4)
 	b.ReportMetric(mapped.wall.Seconds()*1000/jobs, "ms/mapped")
@@ -42,7 +43,7 @@ func BenchmarkMapped(b *testing.B) {
 // drifts; the ratio is what counts (budget: at least 0.8).
 func BenchmarkStart(b *testing.B) {
 	needContainers(b)
-	modes := map[oci.SeccompMode]string{oci.SeccompNative: "native", oci.SeccompCompat: "compat", oci.SeccompOff: "off"}
+	modes := map[draft.SeccompMode]string{draft.SeccompNative: "native", draft.SeccompCompat: "compat", draft.SeccompOff: "off"}
 	for mode, name := range modes {
 		for _, parallel := range []int{1, 4} {
 			b.Run(fmt.Sprintf("seccomp=%s/parallel=%d", name, parallel), func(b *testing.B) {
@@ -80,18 +81,18 @@ func round(b *testing.B, parallel int, once func(id string)) cost {
 	return cost{time.Since(begin), benchtest.ProcessorTime(b) - used}
 }
 
-func benchSpec(b *testing.B, mode oci.SeccompMode, id string, ids userns.Map) *specs.Spec {
+func benchSpec(b *testing.B, mode draft.SeccompMode, id string, ids userns.Map) *specs.Spec {
 	box := newBox(b, "")
 	box.req.IDs = ids
 	box.req.Command, box.req.CgroupPath, box.req.Seccomp = []string{"/bin/true"}, testCgroup+"/"+id, mode
-	spec, err := oci.BuildSpec(box.req)
+	spec, err := draft.Build(box.req)
 	if err != nil {
 		b.Error(err)
 	}
 	return spec
 }
 
-func oursOnce(b *testing.B, mode oci.SeccompMode, id string, ids userns.Map) {
+func oursOnce(b *testing.B, mode draft.SeccompMode, id string, ids userns.Map) {
 	dir := filepath.Join(benchDir, id)
 	if err := oci.Prepare(dir, benchSpec(b, mode, id, ids), oci.ShimConfig{ID: id, Layers: []string{layer}}); err != nil {
 		b.Error(err)
@@ -125,7 +126,7 @@ func oursOnce(b *testing.B, mode oci.SeccompMode, id string, ids userns.Map) {
 var benchDir string
 
 // bareOnce does what any user of libcontainer has to do at least.
-func bareOnce(b *testing.B, mode oci.SeccompMode, id string) {
+func bareOnce(b *testing.B, mode draft.SeccompMode, id string) {
 	dir := filepath.Join(benchDir, id)
 	defer os.RemoveAll(dir)
 	spec := benchSpec(b, mode, id, userns.Map{})
@@ -136,7 +137,7 @@ func bareOnce(b *testing.B, mode oci.SeccompMode, id string) {
 		}
 	}
 	spec.Root.Path = filepath.Join(dir, "rootfs")
-	if err := oci.FillSeccomp(spec); err != nil {
+	if err := draft.FillSeccomp(spec); err != nil {
 		b.Error(err)
 		return
 	}

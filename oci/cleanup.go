@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"cmp"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
 	"gbatch/oci/stage"
@@ -53,11 +54,11 @@ func cleanup(dir string) error {
 	}
 	if cfg.ID != "" { // else what it wrote goes with its scratch directory
 		for i := range cfg.Before {
-			if err := stage.Remove(firstOf(cfg.Scratch, dir), partID(cfg.ID, i)); err != nil {
+			if err := stage.Remove(cmp.Or(cfg.Scratch, dir), partID(cfg.ID, i)); err != nil {
 				return err
 			}
 		}
-		if err := stage.Remove(firstOf(cfg.Scratch, dir), cfg.ID); err != nil {
+		if err := stage.Remove(cmp.Or(cfg.Scratch, dir), cfg.ID); err != nil {
 			return err
 		}
 	}
@@ -112,7 +113,7 @@ func Written(dir string) (string, error) {
 	if err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
 		return "", fmt.Errorf("find what the container wrote: %w", err)
 	}
-	upper, _ := stage.Written(firstOf(cfg.Scratch, dir), cfg.ID)
+	upper, _ := stage.Written(cmp.Or(cfg.Scratch, dir), cfg.ID)
 	return upper, nil
 }
 
@@ -127,7 +128,7 @@ func Changes(dir string) (changes.Container, error) {
 	if r := cfg.Runtime; r != nil && r.Kind.Sandboxed() {
 		return changes.Container{}, errors.New("what a container of this runtime writes is not to be seen from outside of it")
 	}
-	upper, _ := stage.Written(firstOf(cfg.Scratch, dir), cfg.ID)
+	upper, _ := stage.Written(cmp.Or(cfg.Scratch, dir), cfg.ID)
 	out := changes.Container{Upper: upper, Skip: []string{"/dev", "/proc", "/sys"}}
 	if spec.Linux != nil {
 		out.IDs = userns.Map{UIDs: spec.Linux.UIDMappings, GIDs: spec.Linux.GIDMappings}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/userns"
 )
@@ -63,37 +64,37 @@ func TestMappedInside(t *testing.T) {
 	}
 	cases := map[string]struct {
 		script string
-		edit   func(*oci.SpecRequest)
+		edit   func(*draft.Request)
 		want   string
 	}{
 		"id":     {`id; tr -s ' ' </proc/self/uid_map`, nil, "uid=0(root) gid=0(root) groups=2001\n 0 1003 1\n 1 536870913 65535\n"},
 		"image":  {`stat -c '%u:%g' /bin/busybox /home/bob /; touch /home/bob/x /x; chown bob /home/bob/x; stat -c '%u:%g' /home/bob/x /x`, nil, "0:0\n1000:1000\n0:0\n1000:0\n0:0\n"},
-		"bob":    {`id; touch /home/bob/x && echo mine; touch /x`, func(r *oci.SpecRequest) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=2001,44(video)\nmine\ntouch: /x: Permission denied\n"},
+		"bob":    {`id; touch /home/bob/x && echo mine; touch /x`, func(r *draft.Request) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=2001,44(video)\nmine\ntouch: /x: Permission denied\n"},
 		"become": {`su bob -c 'id -u'; echo $?`, nil, "1000\n0\n"},
 		"stdout": {`echo direct >/dev/stdout; echo err >/dev/stderr`, nil, "direct\nerr\n"},
-		"outbob": {`echo direct >/dev/stdout`, func(r *oci.SpecRequest) { r.User = "bob" }, "direct\n"},
+		"outbob": {`echo direct >/dev/stdout`, func(r *draft.Request) { r.User = "bob" }, "direct\n"},
 		"caps": {`grep -E 'CapBnd|CapEff|NoNewPrivs' /proc/self/status`, nil,
 			"CapEff:\t00000000000005fb\nCapBnd:\t00000000000005fb\nNoNewPrivs:\t1\n"},
-		"mknod": {`mknod /dev/x c 1 3 || mknod /x b 7 0`, func(r *oci.SpecRequest) { r.Capabilities = []string{"CAP_MKNOD"} },
+		"mknod": {`mknod /dev/x c 1 3 || mknod /x b 7 0`, func(r *draft.Request) { r.Capabilities = []string{"CAP_MKNOD"} },
 			"mknod: /dev/x: Operation not permitted\nmknod: /x: Operation not permitted\n"},
-		"shm":    {`df -m /dev/shm | tail -1 | awk '{print $2}'; touch /dev/shm/x && stat -c %u /dev/shm/x`, func(r *oci.SpecRequest) { r.ShmBytes = 24 << 20 }, "24\n0\n"},
+		"shm":    {`df -m /dev/shm | tail -1 | awk '{print $2}'; touch /dev/shm/x && stat -c %u /dev/shm/x`, func(r *draft.Request) { r.ShmBytes = 24 << 20 }, "24\n0\n"},
 		"dev":    {`head -c 2 /dev/zero | wc -c; echo gone >/dev/null; test -c /dev/tty && ls /dev | tr '\n' ' '`, nil, "2\nfd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero "},
-		"newdir": {`pwd; touch x && stat -c %u .`, func(r *oci.SpecRequest) { r.WorkDir = "/made/here" }, "/made/here\n0\n"},
-		"ro":     {`cat /in/hosts; echo x >/in/hosts`, func(r *oci.SpecRequest) { r.Mounts = []oci.Mount{{Source: data, Target: "/in", ReadOnly: true}} }, "from the host\n/bin/sh: can't create /in/hosts: Read-only file system\n"},
-		"roroot": {`touch /x; touch /tmp/x; echo $?`, func(r *oci.SpecRequest) {
+		"newdir": {`pwd; touch x && stat -c %u .`, func(r *draft.Request) { r.WorkDir = "/made/here" }, "/made/here\n0\n"},
+		"ro":     {`cat /in/hosts; echo x >/in/hosts`, func(r *draft.Request) { r.Mounts = []draft.Mount{{Source: data, Target: "/in", ReadOnly: true}} }, "from the host\n/bin/sh: can't create /in/hosts: Read-only file system\n"},
+		"roroot": {`touch /x; touch /tmp/x; echo $?`, func(r *draft.Request) {
 			r.ReadOnlyRoot = true
-			r.Tmpfs = []oci.Tmpfs{{Target: "/tmp", Bytes: 1 << 20}}
+			r.Tmpfs = []draft.Tmpfs{{Target: "/tmp", Bytes: 1 << 20}}
 		}, "touch: /x: Read-only file system\n0\n"},
-		"nested": {`cat /a/b/hosts; touch /a/ok && ls /a`, func(r *oci.SpecRequest) {
-			r.Mounts = []oci.Mount{{Source: data, Target: "/a/b"}}
-			r.Tmpfs = []oci.Tmpfs{{Target: "/a", Bytes: 1 << 20}}
+		"nested": {`cat /a/b/hosts; touch /a/ok && ls /a`, func(r *draft.Request) {
+			r.Mounts = []draft.Mount{{Source: data, Target: "/a/b"}}
+			r.Tmpfs = []draft.Tmpfs{{Target: "/a", Bytes: 1 << 20}}
 		}, "from the host\nb\nok\n"},
 		"network":  {`ls /sys/class/net; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; tr '\t' ' ' </proc/sys/net/ipv4/ping_group_range`, nil, "lo\n0\n0 65535\n"},
-		"host":     {`test -d /sys/class/net/lo && echo seen; ls /sys/fs/cgroup | grep -c . | sed 's/[1-9][0-9]*/some/'; touch /sys/kernel/x`, func(r *oci.SpecRequest) { r.Network.Host = true }, "seen\nsome\ntouch: /sys/kernel/x: Read-only file system\n"},
+		"host":     {`test -d /sys/class/net/lo && echo seen; ls /sys/fs/cgroup | grep -c . | sed 's/[1-9][0-9]*/some/'; touch /sys/kernel/x`, func(r *draft.Request) { r.Network.Host = true }, "seen\nsome\ntouch: /sys/kernel/x: Read-only file system\n"},
 		"cgroup":   {`ls /sys/fs/cgroup | grep -c .  | sed 's/[1-9][0-9]*/some/'; cat /proc/self/cgroup | grep -c gbatch`, nil, "some\n0\n"},
 		"proc":     {`echo 1 >/proc/sys/kernel/panic; cat /proc/keys`, nil, "/bin/sh: can't create /proc/sys/kernel/panic: Read-only file system\n"},
-		"terminal": {`tty; stat -c %u $(tty)`, func(r *oci.SpecRequest) { r.Terminal = true }, "/dev/pts/0\r\n0\r\n"},
-		"rlimit": {`ulimit -l | grep -c .; echo fine`, func(r *oci.SpecRequest) {
+		"terminal": {`tty; stat -c %u $(tty)`, func(r *draft.Request) { r.Terminal = true }, "/dev/pts/0\r\n0\r\n"},
+		"rlimit": {`ulimit -l | grep -c .; echo fine`, func(r *draft.Request) {
 			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Soft: ^uint64(0), Hard: ^uint64(0)}}
 		}, "1\nfine\n"},
 		"mount": {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied`, nil, "1\n"},
@@ -117,7 +118,7 @@ func TestMappedInside(t *testing.T) {
 func TestMappedStorage(t *testing.T) {
 	dir := share(t, os.ModeSetgid|0o770, 0, 2001)
 	b := newMapped(t, `cd /s && echo a >root && cp /bin/busybox suid && chmod 6755 suid && chown bob root; mkdir d; mknod node c 10 237; su bob -c 'echo b >bob'; ./suid 2>&1; su bob -c './suid id -u'`)
-	b.req.Mounts = []oci.Mount{{Source: dir, Target: "/s"}}
+	b.req.Mounts = []draft.Mount{{Source: dir, Target: "/s"}}
 	exit, log := b.run()
 	if want := "mknod: node: Operation not permitted\nsh: can't create bob: Permission denied\nsuid: applet not found\nsh: ./suid: Permission denied\n"; log != want || exit.Failure != nil {
 		t.Errorf("output %q, want %q, %v", log, want, exit.Failure)
@@ -150,7 +151,7 @@ func TestMappedReads(t *testing.T) {
 	} {
 		t.Run(user, func(t *testing.T) {
 			b := newMapped(t, `cat /s/* 2>/dev/null; chmod 644 /s/eve 2>/dev/null; true`)
-			b.req.Mounts = []oci.Mount{{Source: dir, Target: "/s"}}
+			b.req.Mounts = []draft.Mount{{Source: dir, Target: "/s"}}
 			b.req.User = user
 			if exit, log := b.run(); log != want || exit.Failure != nil {
 				t.Errorf("read %q, want %q, %v", log, want, exit.Failure)
@@ -205,7 +206,7 @@ func TestMappedOwn(t *testing.T) {
 		}
 		b := newMapped(t, "cat /run/secret; ls -ld /own/dir | cut -c1-10; stat -c '%u' /own /own/dir")
 		b.req.User = user
-		b.req.Mounts = []oci.Mount{{Source: dir, Target: "/run", ReadOnly: true}}
+		b.req.Mounts = []draft.Mount{{Source: dir, Target: "/run", ReadOnly: true}}
 		b.cfg.Own, b.cfg.MakeDirs = []string{dir}, []string{"/own/dir", "/tmp"}
 		if exit, log := b.run(); log != "s3cret\ndrwxrwxrwt\n0\n0\n" {
 			t.Errorf("output %q, %v", log, exit.Failure)
@@ -234,7 +235,7 @@ func TestMappedDevices(t *testing.T) {
 	}
 	b := newMapped(t, "cat "+paths[0]+"; cat "+paths[1]+"; cat /s/other")
 	b.req.Devices = []specs.LinuxDevice{{Path: paths[0], Type: "c", Major: 195, Minor: 0}}
-	b.req.Mounts = []oci.Mount{{Source: paths[1], Target: "/s/other"}}
+	b.req.Mounts = []draft.Mount{{Source: paths[1], Target: "/s/other"}}
 	exit, log := b.run()
 	want := "cat: can't open '" + paths[0] + "': No such device or address\n" +
 		"cat: can't open '" + paths[1] + "': No such file or directory\n" +
@@ -248,7 +249,7 @@ func TestMappedDevices(t *testing.T) {
 // finds the spec and the root file system.
 func TestMappedHook(t *testing.T) {
 	b := newMapped(t, "cat /hook")
-	spec, err := oci.BuildSpec(b.req)
+	spec, err := draft.Build(b.req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 )
 
@@ -38,53 +39,53 @@ func TestInside(t *testing.T) {
 	}
 	cases := map[string]struct {
 		script string
-		edit   func(*oci.SpecRequest)
+		edit   func(*draft.Request)
 		want   string
 	}{
-		"env":      {`echo $A-$B-$PATH`, func(r *oci.SpecRequest) { r.Image.Env = []string{"A=1", "PATH=/bin"}; r.Env = []string{"B=x y", "A=2"} }, "2-x y-/bin\n"},
+		"env":      {`echo $A-$B-$PATH`, func(r *draft.Request) { r.Image.Env = []string{"A=1", "PATH=/bin"}; r.Env = []string{"B=x y", "A=2"} }, "2-x y-/bin\n"},
 		"home":     {`echo $HOME`, nil, "/root\n"},
-		"hostname": {`hostname`, func(r *oci.SpecRequest) { r.Hostname = "rank0" }, "rank0\n"},
-		"workdir":  {`pwd`, func(r *oci.SpecRequest) { r.WorkDir = "/work" }, "/work\n"},
-		"newdir":   {`pwd; ls -d /made/here`, func(r *oci.SpecRequest) { r.WorkDir = "/made/here" }, "/made/here\n/made/here\n"},
+		"hostname": {`hostname`, func(r *draft.Request) { r.Hostname = "rank0" }, "rank0\n"},
+		"workdir":  {`pwd`, func(r *draft.Request) { r.WorkDir = "/work" }, "/work\n"},
+		"newdir":   {`pwd; ls -d /made/here`, func(r *draft.Request) { r.WorkDir = "/made/here" }, "/made/here\n/made/here\n"},
 		"pid":      {`echo $$`, nil, "1\n"},
 		"privileged": {`mkdir /m && mount -t tmpfs none /m && echo mounted; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
-			func(r *oci.SpecRequest) { r.Privileged = true }, "mounted\n0\nkeys\n"},
+			func(r *draft.Request) { r.Privileged = true }, "mounted\n0\nkeys\n"},
 		"unprivileged": {`mkdir /m; mount -t tmpfs none /m 2>&1 | grep -c denied; mknod /dev/z b 7 200 && dd if=/dev/z of=/dev/null count=0 2>&1 | grep -c 'not permitted'; cat /proc/keys | grep -q . && echo keys`,
 			nil, "1\nmknod: /dev/z: Operation not permitted\n"},
 		"stdin":     {`cat; echo end`, nil, "end\n"},
-		"user":      {`id; echo $HOME; grep -E 'CapEff|NoNewPrivs' /proc/self/status`, func(r *oci.SpecRequest) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=44(video)\n/home/bob\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"},
-		"usergroup": {`id -u; id -g; id -G`, func(r *oci.SpecRequest) { r.User = "1234:bob"; r.Groups = []string{"extra", "4321"} }, "1234\n1000\n1000 77 4321\n"},
-		"imageuser": {`id -un`, func(r *oci.SpecRequest) { r.Image.User = "bob" }, "bob\n"},
-		"stdout":    {`echo direct >/dev/stdout; echo err >/dev/stderr`, func(r *oci.SpecRequest) { r.User = "bob" }, "direct\nerr\n"},
-		"shm":       {`df -m /dev/shm | tail -1 | awk '{print $2}'`, func(r *oci.SpecRequest) { r.ShmBytes = 24 << 20 }, "24\n"},
-		"shmtmpfs":  {`grep -c /dev/shm /proc/mounts; df -m /dev/shm | tail -1 | awk '{print $2}'`, func(r *oci.SpecRequest) { r.Tmpfs = []oci.Tmpfs{{Target: "/dev/shm/", Bytes: 9 << 20}} }, "1\n9\n"},
-		"cpuset":    {`grep Cpus_allowed_list /proc/self/status`, func(r *oci.SpecRequest) { r.Limits.CPUs = cgroups.NewCPUSet(1) }, "Cpus_allowed_list:\t1\n"},
-		"romount":   {`cat /in/data; echo x >/in/data; echo $?`, func(r *oci.SpecRequest) { r.Mounts = []oci.Mount{{Source: host, Target: "/in", ReadOnly: true}} }, "from the host\n/bin/sh: can't create /in/data: Read-only file system\n1\n"},
-		"rwmount":   {`echo x >/out/new; cat /out/new`, func(r *oci.SpecRequest) { r.Mounts = []oci.Mount{{Source: host, Target: "/out"}} }, "x\n"},
-		"nested": {`cat /a/b/data; touch /a/ok && ls /a`, func(r *oci.SpecRequest) {
-			r.Mounts = []oci.Mount{{Source: host, Target: "/a/b"}}
-			r.Tmpfs = []oci.Tmpfs{{Target: "/a", Bytes: 1 << 20}}
+		"user":      {`id; echo $HOME; grep -E 'CapEff|NoNewPrivs' /proc/self/status`, func(r *draft.Request) { r.User = "bob" }, "uid=1000(bob) gid=1000(bob) groups=44(video)\n/home/bob\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"},
+		"usergroup": {`id -u; id -g; id -G`, func(r *draft.Request) { r.User = "1234:bob"; r.Groups = []string{"extra", "4321"} }, "1234\n1000\n1000 77 4321\n"},
+		"imageuser": {`id -un`, func(r *draft.Request) { r.Image.User = "bob" }, "bob\n"},
+		"stdout":    {`echo direct >/dev/stdout; echo err >/dev/stderr`, func(r *draft.Request) { r.User = "bob" }, "direct\nerr\n"},
+		"shm":       {`df -m /dev/shm | tail -1 | awk '{print $2}'`, func(r *draft.Request) { r.ShmBytes = 24 << 20 }, "24\n"},
+		"shmtmpfs":  {`grep -c /dev/shm /proc/mounts; df -m /dev/shm | tail -1 | awk '{print $2}'`, func(r *draft.Request) { r.Tmpfs = []draft.Tmpfs{{Target: "/dev/shm/", Bytes: 9 << 20}} }, "1\n9\n"},
+		"cpuset":    {`grep Cpus_allowed_list /proc/self/status`, func(r *draft.Request) { r.Limits.CPUs = cgroups.NewCPUSet(1) }, "Cpus_allowed_list:\t1\n"},
+		"romount":   {`cat /in/data; echo x >/in/data; echo $?`, func(r *draft.Request) { r.Mounts = []draft.Mount{{Source: host, Target: "/in", ReadOnly: true}} }, "from the host\n/bin/sh: can't create /in/data: Read-only file system\n1\n"},
+		"rwmount":   {`echo x >/out/new; cat /out/new`, func(r *draft.Request) { r.Mounts = []draft.Mount{{Source: host, Target: "/out"}} }, "x\n"},
+		"nested": {`cat /a/b/data; touch /a/ok && ls /a`, func(r *draft.Request) {
+			r.Mounts = []draft.Mount{{Source: host, Target: "/a/b"}}
+			r.Tmpfs = []draft.Tmpfs{{Target: "/a", Bytes: 1 << 20}}
 		}, "from the host\nb\nok\n"},
-		"filemount": {`cat /etc/resolv.conf`, func(r *oci.SpecRequest) {
-			r.Mounts = []oci.Mount{{Source: filepath.Join(host, "data"), Target: "/etc/resolv.conf", ReadOnly: true}}
+		"filemount": {`cat /etc/resolv.conf`, func(r *draft.Request) {
+			r.Mounts = []draft.Mount{{Source: filepath.Join(host, "data"), Target: "/etc/resolv.conf", ReadOnly: true}}
 		}, "from the host\n"},
-		"roroot": {`touch /x; touch /tmp/x; echo $?`, func(r *oci.SpecRequest) {
+		"roroot": {`touch /x; touch /tmp/x; echo $?`, func(r *draft.Request) {
 			r.ReadOnlyRoot = true
-			r.Tmpfs = []oci.Tmpfs{{Target: "/tmp", Bytes: 1 << 20}}
+			r.Tmpfs = []draft.Tmpfs{{Target: "/tmp", Bytes: 1 << 20}}
 		}, "touch: /x: Read-only file system\n0\n"},
-		"tmpfsfull": {`dd if=/dev/zero of=/t/f bs=64k 2>&1 | grep -o 'No space left on device'; ls -l /t/f | awk '{print $5}'`, func(r *oci.SpecRequest) { r.Tmpfs = []oci.Tmpfs{{Target: "/t", Bytes: 1 << 20}} }, "No space left on device\n1048576\n"},
+		"tmpfsfull": {`dd if=/dev/zero of=/t/f bs=64k 2>&1 | grep -o 'No space left on device'; ls -l /t/f | awk '{print $5}'`, func(r *draft.Request) { r.Tmpfs = []draft.Tmpfs{{Target: "/t", Bytes: 1 << 20}} }, "No space left on device\n1048576\n"},
 		"network":   {`ls /sys/class/net`, nil, "lo\n"},
-		"rlimit": {`ulimit -n; ulimit -c`, func(r *oci.SpecRequest) {
+		"rlimit": {`ulimit -n; ulimit -c`, func(r *draft.Request) {
 			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Soft: 100, Hard: 200}, {Type: "RLIMIT_CORE"}}
 		}, "100\n0\n"},
-		"rlimithi": {`echo fine`, func(r *oci.SpecRequest) {
+		"rlimithi": {`echo fine`, func(r *draft.Request) {
 			r.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Soft: ^uint64(0), Hard: ^uint64(0)}}
 		}, "fine\n"},
 		"seccomp": {`grep -E '^Seccomp:' /proc/self/status; unshare -U true 2>&1`, nil, "Seccomp:\t2\nunshare: unshare(0x10000000): Operation not permitted\n"},
 		"proc":    {`echo 1 >/proc/sys/kernel/panic; cat /proc/keys`, nil, "/bin/sh: can't create /proc/sys/kernel/panic: Read-only file system\n"},
 		// But for 32 and 33, which the C library keeps for itself and make leaves ignored.
 		"sigign": {`x=$(grep SigIgn /proc/self/status); x=${x#*0}; echo $((0x0$x & ~0x180000000))`, nil, "0\n"},
-		"noimage": {`echo $0 $1`, func(r *oci.SpecRequest) {
+		"noimage": {`echo $0 $1`, func(r *draft.Request) {
 			r.Image.Entrypoint = []string{"/bin/sh", "-c", "echo entry $0"}
 			r.Command = []string{"cmd"}
 		}, "entry cmd\n"},
@@ -158,8 +159,8 @@ func TestFailures(t *testing.T) {
 		"user":       {func(b *box) { b.req.User = "alice" }, 125, failure.UserUnknown, `image has no user "alice" in /etc/passwd`},
 		"group":      {func(b *box) { b.req.User = "bob:nogroup" }, 125, failure.UserUnknown, `image has no group "nogroup" in /etc/group`},
 		"groups":     {func(b *box) { b.req.Groups = []string{"wheel"} }, 125, failure.UserUnknown, `image has no group "wheel" in /etc/group`},
-		"mount":      {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/no/such", Target: "/x"}} }, 125, failure.MountFailed, `cannot mount on /x: no such file or directory`},
-		"mountfile":  {func(b *box) { b.req.Mounts = []oci.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, failure.MountFailed, `cannot mount on /etc/passwd: not a directory`},
+		"mount":      {func(b *box) { b.req.Mounts = []draft.Mount{{Source: "/no/such", Target: "/x"}} }, 125, failure.MountFailed, `cannot mount on /x: no such file or directory`},
+		"mountfile":  {func(b *box) { b.req.Mounts = []draft.Mount{{Source: "/tmp", Target: "/etc/passwd"}} }, 125, failure.MountFailed, `cannot mount on /etc/passwd: not a directory`},
 		"layer":      {func(b *box) { b.cfg.Layers = []string{"/no/such/layer"} }, 125, failure.RootfsFailed, `no such file or directory`},
 		"smallmem":   {func(b *box) { b.req.Limits.MemoryBytes = cgroups.MinMemory }, 125, failure.MemoryTooSmall, "memory limit is too small"},
 		"nocpu":      {func(b *box) { b.req.Limits.CPUs = cgroups.NewCPUSet(900) }, 125, failure.CgroupFailed, `processors 900 cannot be used on this node`},
@@ -253,7 +254,7 @@ func TestForkBombIsBounded(t *testing.T) {
 func TestDaemonisedChildEnds(t *testing.T) {
 	b := newBox(t, "setsid sh -c 'echo $$ >/out/pid; exec sleep 1000' >/dev/null 2>&1 & while ! [ -s /out/pid ]; do sleep 0.01; done; exit 3")
 	out := t.TempDir()
-	b.req.Mounts = []oci.Mount{{Source: out, Target: "/out"}}
+	b.req.Mounts = []draft.Mount{{Source: out, Target: "/out"}}
 	exit, _ := b.run()
 	if exit.Code != 3 {
 		t.Errorf("exit: %+v", exit)

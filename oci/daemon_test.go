@@ -15,6 +15,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // daemonEnv makes the test binary play a daemon: it starts the directories
@@ -81,7 +82,7 @@ func TestDaemonIsKilled(t *testing.T) {
 	out := t.TempDir()
 	wait := `echo before; while ! [ -e /out/go ]; do sleep 0.01; done; echo after; exit 42`
 	running, finished, killed := newBox(t, wait), newBox(t, "echo done; exit 5"), newBox(t, "echo ready; sleep 1000")
-	running.req.Mounts = []oci.Mount{{Source: out, Target: "/out"}}
+	running.req.Mounts = []draft.Mount{{Source: out, Target: "/out"}}
 	killDaemon := startInDaemon(t, running, finished, killed)
 	running.await("before")
 	killed.await("ready")

@@ -140,7 +140,7 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 	switch {
 	case spec == nil || spec.Process == nil || spec.Linux == nil || spec.Root == nil:
-		return errors.New("the spec lacks a process, root or linux part; build it with BuildSpec")
+		return errors.New("the spec lacks a process, root or linux part; build it with draft.Build")
 	case spec.Linux.CgroupsPath == "":
 		return errors.New("the spec has no cgroup path")
 	case !validID(cfg.ID):

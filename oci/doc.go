@@ -1,8 +1,7 @@
 // Package oci runs one container for one rank of a job and keeps it through
 // restarts of the program that asked for it.
 //
-// [BuildSpec] is pure: image configuration and request in, OCI runtime spec
-// out. [Prepare] writes it into a directory, [Start] begins a shim there: one
+// Package draft makes the OCI runtime spec. [Prepare] writes it into a directory, [Start] begins a shim there: one
 // small process per container, this same program executed again or the one
 // that it carries for that (program.go). The shim mounts the root file system,
 // calls libcontainer, pumps the log, waits, and leaves the result in a file. A

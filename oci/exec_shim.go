@@ -13,6 +13,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"cmp"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/signals"
 	"gbatch/oci/users"
@@ -178,8 +180,8 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 	if req.Program {
 		p.Args = append([]string{sentProgram}, req.Args...)
 	}
-	p.Cwd = firstOf(req.WorkDir, p.Cwd)
-	env, err := mergeEnv(p.Env, req.Env)
+	p.Cwd = cmp.Or(req.WorkDir, p.Cwd)
+	env, err := draft.MergeEnv(p.Env, req.Env)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,5 @@
 package oci
 
-// What tests outside of the package have to reach.
-var FillSeccomp = fillSeccomp
-
 // Idle is how many shims wait.
 func (p *Pool) Idle() int {
 	p.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/runtimes"
 )
 
@@ -41,7 +41,7 @@ func TestForeignHostile(t *testing.T) {
 			try priority renice -n -20 $$; try memory head -c1 /dev/mem; try kmsg test -e /dev/kmsg; try group sh -c 'mkdir /sys/fs/cgroup/x/y || mkdir /sys/fs/cgroup/*/x';
 			try init sh -c 'ls /proc/1/root/ | grep -q boot'; try processes sh -c 'grep -l gbatch-[s]him /proc/[0-9]*/cmdline | grep -q .'
 			cp /bin/busybox /s/suid; chmod 6755 /s/suid; echo left >/s/left; exit 0`)
-		b.req.Mounts = []oci.Mount{{Source: dir, Target: "/s"}}
+		b.req.Mounts = []draft.Mount{{Source: dir, Target: "/s"}}
 		exit, log := b.run()
 		if exit.Code != 0 {
 			t.Fatalf("%+v\n%s\n%s", exit, log, b.shimLog())

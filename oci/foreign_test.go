@@ -17,6 +17,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/runtimes"
 	"gbatch/oci/userns"
@@ -57,7 +58,7 @@ func TestForeignInside(t *testing.T) {
 		data := share(t, 0o755, 0, 0)
 		b := newForeign(t, r, `id; echo $SECRET; pwd; echo a >/s/root; su bob -c 'echo b >/s/bob'; echo x >/ro/x; echo w >/home/written
 			stat -c %u:%g /bin/busybox /home/bob; df -m /dev/shm | tail -1 | awk '{print $2}'; mknod /s/node c 1 3 2>/dev/null || echo no node; exit 7`)
-		b.req.Mounts = []oci.Mount{{Source: dir, Target: "/s"}, {Source: data, Target: "/ro", ReadOnly: true}}
+		b.req.Mounts = []draft.Mount{{Source: dir, Target: "/s"}, {Source: data, Target: "/ro", ReadOnly: true}}
 		b.req.ShmBytes, b.req.WorkDir = 24<<20, "/made/here"
 		b.hand.Env = []string{"SECRET=hidden"}
 		exit, log := b.run()
@@ -257,17 +258,17 @@ func TestForeignTerminal(t *testing.T) {
 func TestForeignFailures(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r *runtimes.Runtime) {
 		for name, tc := range map[string]struct {
-			edit func(*oci.SpecRequest)
+			edit func(*draft.Request)
 			kind failure.Kind
 			code int
 		}{
-			"missing":    {func(q *oci.SpecRequest) { q.Command = []string{"no-such"} }, failure.CommandNotFound, 127},
-			"path":       {func(q *oci.SpecRequest) { q.Command = []string{"/no/such"} }, failure.CommandNotFound, 127},
-			"directory":  {func(q *oci.SpecRequest) { q.Command = []string{"/home"} }, failure.CommandNotRunable, 126},
-			"executable": {func(q *oci.SpecRequest) { q.Command = []string{"/etc/passwd"} }, failure.CommandNotRunable, 126},
-			"workdir":    {func(q *oci.SpecRequest) { q.WorkDir = "/etc/passwd" }, failure.WorkDirMissing, 125},
-			"user":       {func(q *oci.SpecRequest) { q.User = "nobody-here" }, failure.UserUnknown, 125},
-			"on a file":  {func(q *oci.SpecRequest) { q.Mounts = []oci.Mount{{Source: "/usr", Target: "/etc/passwd/x"}} }, failure.MountFailed, 125},
+			"missing":    {func(q *draft.Request) { q.Command = []string{"no-such"} }, failure.CommandNotFound, 127},
+			"path":       {func(q *draft.Request) { q.Command = []string{"/no/such"} }, failure.CommandNotFound, 127},
+			"directory":  {func(q *draft.Request) { q.Command = []string{"/home"} }, failure.CommandNotRunable, 126},
+			"executable": {func(q *draft.Request) { q.Command = []string{"/etc/passwd"} }, failure.CommandNotRunable, 126},
+			"workdir":    {func(q *draft.Request) { q.WorkDir = "/etc/passwd" }, failure.WorkDirMissing, 125},
+			"user":       {func(q *draft.Request) { q.User = "nobody-here" }, failure.UserUnknown, 125},
+			"on a file":  {func(q *draft.Request) { q.Mounts = []draft.Mount{{Source: "/usr", Target: "/etc/passwd/x"}} }, failure.MountFailed, 125},
 		} {
 			t.Run(name, func(t *testing.T) {
 				b := newForeign(t, r, "echo ran")

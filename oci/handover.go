@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/draft"
 	"gbatch/oci/stdio"
 )
 
@@ -24,7 +25,7 @@ type Handover struct {
 	Stdio stdio.Files // of the program; see ShimConfig.Stdio
 
 	// Env are NAME=value pairs over those of the spec that must be in no file,
-	// such as passwords: the spec lies on a disk. See SpecRequest.SecretEnv. In the
+	// such as passwords: the spec lies on a disk. See draft.Request.SecretEnv. In the
 	// spec's arguments and variables a name between U+E000 and U+E001 is its value.
 	Env []string
 }
@@ -87,7 +88,7 @@ func (s *shim) takeEnv() error {
 		return fmt.Errorf("the variables that were handed over cannot be read") // and never what they are
 	}
 	for _, p := range s.parts {
-		if p.Spec.Process.Env, err = mergeEnv(p.Spec.Process.Env, env); err != nil {
+		if p.Spec.Process.Env, err = draft.MergeEnv(p.Spec.Process.Env, env); err != nil {
 			return err
 		}
 		putIn(p.Spec.Process.Args, env)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 )
 
@@ -33,7 +33,7 @@ func TestBlame(t *testing.T) {
 	command := func(args ...string) func(*box) { return func(b *box) { b.req.Command = args } }
 	workDir := func(d string) func(*box) { return func(b *box) { b.req.WorkDir = d } }
 	target := func(at string) func(*box) {
-		return func(b *box) { b.req.Mounts = append(b.req.Mounts, oci.Mount{Source: b.TempDir(), Target: at}) }
+		return func(b *box) { b.req.Mounts = append(b.req.Mounts, draft.Mount{Source: b.TempDir(), Target: at}) }
 	}
 	makeDirs := func(d string) func(*box) { return func(b *box) { b.cfg.MakeDirs = []string{d} } }
 	cases := map[string]struct {

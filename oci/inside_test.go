@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // insideEnv makes the test binary, in a container, a program that tries what
@@ -50,10 +50,10 @@ func newTrying(t *testing.T, what string) *box {
 	}
 	b.req.Limits.MemoryBytes = 256 << 20
 	b.req.Env = []string{insideEnv + "=" + what}
-	b.req.Mounts = []oci.Mount{{Source: program, Target: "/test/binary"}}
+	b.req.Mounts = []draft.Mount{{Source: program, Target: "/test/binary"}}
 	for _, dir := range []string{"/usr", "/lib", "/lib64"} { // what the binary is linked to
 		if source, err := filepath.EvalSymlinks(dir); err == nil {
-			b.req.Mounts = append(b.req.Mounts, oci.Mount{Source: source, Target: dir, ReadOnly: true})
+			b.req.Mounts = append(b.req.Mounts, draft.Mount{Source: source, Target: dir, ReadOnly: true})
 		}
 	}
 	return b

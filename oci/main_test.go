@@ -18,6 +18,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/userns"
 )
 
@@ -192,7 +193,7 @@ type box struct {
 	testing.TB
 	dir  string
 	id   string
-	req  oci.SpecRequest
+	req  draft.Request
 	cfg  oci.ShimConfig
 	hand oci.Handover
 	shim *oci.Container
@@ -205,7 +206,7 @@ func newBox(t testing.TB, script string) *box {
 	needContainers(t)
 	id := fmt.Sprintf("t%d.%d", os.Getpid(), lastID.Add(1))
 	b := &box{TB: t, id: id, dir: filepath.Join(t.TempDir(), "c")}
-	b.req = oci.SpecRequest{
+	b.req = draft.Request{
 		Command:    []string{"/bin/sh", "-c", script},
 		CgroupPath: testCgroup + "/" + id,
 		Limits:     cgroups.Limits{MemoryBytes: 64 << 20, Pids: 64},
@@ -216,7 +217,7 @@ func newBox(t testing.TB, script string) *box {
 
 func (b *box) prepare() {
 	b.Helper()
-	spec, err := oci.BuildSpec(b.req)
+	spec, err := draft.Build(b.req)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/netns"
 	"gbatch/oci/userns"
 )
@@ -223,7 +224,7 @@ func TestMappedNetwork(t *testing.T) {
 }
 
 func TestPrepareRefusesTwoNetworks(t *testing.T) {
-	spec, err := oci.BuildSpec(oci.SpecRequest{Command: []string{"true"}, CgroupPath: "/x", Network: oci.Network{Host: true}})
+	spec, err := draft.Build(draft.Request{Command: []string{"true"}, CgroupPath: "/x", Network: draft.Network{Host: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

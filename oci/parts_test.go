@@ -15,6 +15,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/stage"
 	"gbatch/oci/userns"
@@ -22,7 +23,7 @@ import (
 
 // before adds a part that runs a script, in a root of another image: one that has a
 // file more. Its container is as the box's own but for what edit changes.
-func (b *box) before(name, script string, edit func(*oci.SpecRequest)) *oci.Part {
+func (b *box) before(name, script string, edit func(*draft.Request)) *oci.Part {
 	b.Helper()
 	other := filepath.Join(b.TempDir(), "other")
 	if err := os.MkdirAll(other, 0o755); err != nil {
@@ -36,7 +37,7 @@ func (b *box) before(name, script string, edit func(*oci.SpecRequest)) *oci.Part
 	if edit != nil {
 		edit(&req)
 	}
-	spec, err := oci.BuildSpec(req)
+	spec, err := draft.Build(req)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,13 +62,13 @@ func TestParts(t *testing.T) {
 	b := newBox(t, `cat /data/one /data/two; ls /image /left 2>&1 | grep -c 'No such'; ps | grep -c '[s]leep'; echo $A-$S-$B-$0`)
 	b.req.Command = append(b.req.Command, "is:\uE000S\uE001:\uE000T\uE001")
 	vol := b.volume()
-	b.req.Mounts = []oci.Mount{{Source: vol, Target: "/data"}}
+	b.req.Mounts = []draft.Mount{{Source: vol, Target: "/data"}}
 	b.req.Env = []string{"A=main", "B=x\uE000S\uE001"}
 	b.hand.Env = []string{"S=secret"}
-	b.before("fetch", `cat /image; echo; echo $A-$S; echo 1 >/in/one; echo x >/left; sleep 1000 & echo begun`, func(r *oci.SpecRequest) {
-		r.Mounts, r.Env = []oci.Mount{{Source: vol, Target: "/in"}}, []string{"A=first"}
+	b.before("fetch", `cat /image; echo; echo $A-$S; echo 1 >/in/one; echo x >/left; sleep 1000 & echo begun`, func(r *draft.Request) {
+		r.Mounts, r.Env = []draft.Mount{{Source: vol, Target: "/in"}}, []string{"A=first"}
 	})
-	b.before("unpack", `cat /image; echo; id -u; ls /left 2>&1 | grep -c 'No such'; cp /data/one /data/two; echo err >&2`, func(r *oci.SpecRequest) { r.User = "bob" })
+	b.before("unpack", `cat /image; echo; id -u; ls /left 2>&1 | grep -c 'No such'; cp /data/one /data/two; echo err >&2`, func(r *draft.Request) { r.User = "bob" })
 	exit, log := b.run()
 	want := "gbatch: fetch, 1 of 2 that run before the job\nfetch\nfirst-secret\nbegun\n" +
 		"gbatch: unpack, 2 of 2 that run before the job\nunpack\n1000\n1\nerr\n" +
@@ -93,10 +94,10 @@ func TestPartsOfOthersIDs(t *testing.T) {
 		t.Fatal("no map")
 	}
 	b.req.IDs = ids
-	b.before("write", `echo text >/v/conf; mkdir -p /v/sub/deep; echo deep >/v/sub/deep/x; ln -s / /v/away`, func(r *oci.SpecRequest) {
-		r.Mounts = []oci.Mount{{Source: vol, Target: "/v"}}
+	b.before("write", `echo text >/v/conf; mkdir -p /v/sub/deep; echo deep >/v/sub/deep/x; ln -s / /v/away`, func(r *draft.Request) {
+		r.Mounts = []draft.Mount{{Source: vol, Target: "/v"}}
 	})
-	b.req.Mounts = []oci.Mount{{Source: vol, Target: "/etc/app.conf"}, {Source: vol, Target: "/out"}, {Source: vol, Target: "/hosts"}}
+	b.req.Mounts = []draft.Mount{{Source: vol, Target: "/etc/app.conf"}, {Source: vol, Target: "/out"}, {Source: vol, Target: "/hosts"}}
 	b.cfg.Below = []stage.Below{{Target: "/etc/app.conf", Top: vol, Path: "conf"}, {Target: "/out", Top: vol, Path: "sub"}, {Target: "/hosts", Top: vol, Path: "away/etc/passwd"}}
 	exit, log := b.run()
 	want := "gbatch: write, 1 of 1 that run before the job\ngbatch: the job itself\ntext\ndeep\n0\n0\n"
@@ -109,14 +110,14 @@ func TestPartsOfOthersIDs(t *testing.T) {
 func TestPartFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
-		edit   func(*oci.SpecRequest)
+		edit   func(*draft.Request)
 		code   int
 		kind   failure.Kind
 		text   string
 	}{
 		"code":    {"exit 9", nil, 9, "", ""},
-		"command": {"", func(r *oci.SpecRequest) { r.Command = []string{"/nothing"} }, 127, failure.CommandNotFound, "fetch: "},
-		"user":    {"", func(r *oci.SpecRequest) { r.User = "nobody-here" }, 125, failure.UserUnknown, "fetch: "},
+		"command": {"", func(r *draft.Request) { r.Command = []string{"/nothing"} }, 127, failure.CommandNotFound, "fetch: "},
+		"user":    {"", func(r *draft.Request) { r.User = "nobody-here" }, 125, failure.UserUnknown, "fetch: "},
 		"memory":  {"dd if=/dev/zero of=/dev/null bs=100M count=1", nil, 137, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestPartIsStopped(t *testing.T) {
 func TestPartsAreResized(t *testing.T) {
 	b := newBox(t, "echo main; while ! [ -e /v/end ]; do sleep 0.1; done")
 	vol := b.volume()
-	b.req.Mounts = []oci.Mount{{Source: vol, Target: "/v"}}
+	b.req.Mounts = []draft.Mount{{Source: vol, Target: "/v"}}
 	b.before("wait", "echo ready; while ! [ -e /v/go ]; do sleep 0.1; done", nil)
 	s := b.start()
 	b.await("ready")

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/overlay"
 )
 
@@ -67,11 +67,11 @@ func TestSeccompArchitectures(t *testing.T) {
 	if err := exec.Command(filepath.Join(dir, "i386")).Run(); errors.Is(err, unix.ENOEXEC) {
 		t.Skip("SKIPPED, this kernel runs no 32-bit programs:", err)
 	}
-	for mode, want := range map[oci.SeccompMode]int{oci.SeccompNative: 128 + int(unix.SIGSYS), oci.SeccompCompat: 7, oci.SeccompOff: 7} {
+	for mode, want := range map[draft.SeccompMode]int{draft.SeccompNative: 128 + int(unix.SIGSYS), draft.SeccompCompat: 7, draft.SeccompOff: 7} {
 		t.Run(mode.String(), func(t *testing.T) {
 			b := newBox(t, "")
 			b.req.Command, b.req.Seccomp = []string{"/x/i386"}, mode
-			b.req.Mounts = []oci.Mount{{Source: dir, Target: "/x"}}
+			b.req.Mounts = []draft.Mount{{Source: dir, Target: "/x"}}
 			exit, _ := b.run()
 			if exit.Code == 139 || exit.Failure != nil {
 				t.Skipf("SKIPPED, this kernel runs no 32-bit programs: %+v", exit.Failure)

@@ -20,6 +20,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/confine"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/stage"
@@ -250,7 +251,7 @@ func (s *shim) setup() error {
 	for _, p := range s.parts {
 		fitHost(p.Spec, host)
 		s.received.inheritLocked(p.Spec.Process)
-		if err := fillSeccomp(p.Spec); err != nil {
+		if err := draft.FillSeccomp(p.Spec); err != nil {
 			return err
 		}
 	}

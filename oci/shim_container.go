@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/draft"
 	"gbatch/oci/stdio"
 	"gbatch/oci/users"
 )
@@ -171,12 +171,9 @@ func (s *shim) killAfterOOM() {
 	}
 }
 
-// resolveSpecUser applies the user that BuildSpec left as text.
+// resolveSpecUser applies the user that draft.Build left as text.
 func resolveSpecUser(spec *specs.Spec, rootfs string) error {
-	var groups []string
-	if list := spec.Annotations[groupsAnnotation]; list != "" {
-		groups = strings.Split(list, ",")
-	}
+	groups := draft.Groups(spec)
 	if spec.Process.User.Username == "" && len(groups) == 0 {
 		return nil // the caller filled in numbers itself
 	}

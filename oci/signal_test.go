@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // programs are what the shells of these tests run.
@@ -68,7 +68,7 @@ func newShell(t *testing.T, shell, script string) *box {
 	}
 	b.req.Command[0] = shell
 	b.req.Env = []string{"PATH=/t:/usr/bin:/bin", "SH=" + shell}
-	b.req.Mounts = []oci.Mount{
+	b.req.Mounts = []draft.Mount{
 		{Source: dir, Target: "/t", ReadOnly: true},
 		{Source: "/usr", Target: "/usr", ReadOnly: true},
 		{Source: "/usr/lib", Target: "/lib", ReadOnly: true},

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/draft"
 )
 
 func (p *Pool) start(dir string, h Handover) (*Container, error) {
@@ -76,7 +77,7 @@ func (p *Pool) start(dir string, h Handover) (*Container, error) {
 
 // shimVars is a shim's environment; nothing of the daemon's goes in. GOMAXPROCS
 // is inherited by the container's set-up, where it saves a quarter of the time.
-var shimVars = []string{shimEnv + "=1", "GOMAXPROCS=1", defaultPath}
+var shimVars = []string{shimEnv + "=1", "GOMAXPROCS=1", draft.DefaultPath}
 
 // begin executes a shim that may serve further containers.
 func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Container, error) {

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // testCgroup holds the containers of this run.
@@ -137,11 +138,11 @@ func hostLibrary(t testing.TB) string {
 var lastID atomic.Int64
 
 // runContainer runs a script with the spec as edit leaves it.
-func runContainer(t *testing.T, script string, edit func(*oci.SpecRequest), give func(*specs.Spec) error) (oci.Exit, string) {
+func runContainer(t *testing.T, script string, edit func(*draft.Request), give func(*specs.Spec) error) (oci.Exit, string) {
 	t.Helper()
 	id := fmt.Sprintf("gpu%d.%d", os.Getpid(), lastID.Add(1))
-	req := oci.SpecRequest{
-		Image:      oci.ImageConfig{Env: []string{"NVIDIA_VISIBLE_DEVICES=all"}},
+	req := draft.Request{
+		Image:      draft.Image{Env: []string{"NVIDIA_VISIBLE_DEVICES=all"}},
 		Command:    []string{"/bin/sh", "-c", script},
 		CgroupPath: testCgroup + "/" + id,
 		// Hooks run within them: this program, checked for races, takes 57 MiB as one.
@@ -152,7 +153,7 @@ func runContainer(t *testing.T, script string, edit func(*oci.SpecRequest), give
 	if edit != nil {
 		edit(&req)
 	}
-	spec, err := oci.BuildSpec(req)
+	spec, err := draft.Build(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func TestContainerUser(t *testing.T) {
 	needContainers(t)
 	node, _ := realNode(t, 2, InjectorConfig{})
 	_, log := runContainer(t, `id -u; cat /dev/nvidia0`,
-		func(r *oci.SpecRequest) { r.User = "bob" },
+		func(r *draft.Request) { r.User = "bob" },
 		func(s *specs.Spec) error { return node.Edits(s, []string{node.Inventory().GPUs[0].UUID}) })
 	checkLines(t, []string{"1000", "cat: can't open '/dev/nvidia0': No such device or address"}, log)
 }

@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
 )
@@ -92,8 +93,8 @@ func BenchmarkBareRuntime(b *testing.B) {
 	top := b.TempDir()
 	once := func(i int) error {
 		id := fmt.Sprintf("bare.%d", i)
-		spec, err := oci.BuildSpec(oci.SpecRequest{
-			Command: []string{"true"}, Network: oci.Network{Host: true}, CgroupPath: s.a.host.CgroupPrefix() + "/" + id,
+		spec, err := draft.Build(draft.Request{
+			Command: []string{"true"}, Network: draft.Network{Host: true}, CgroupPath: s.a.host.CgroupPrefix() + "/" + id,
 			Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: 1000},
 		})
 		if err != nil {

@@ -24,8 +24,8 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
-	"gbatch/oci"
 	"gbatch/oci/benchtest"
+	"gbatch/oci/draft"
 	"gbatch/oci/image"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
@@ -214,8 +214,8 @@ func (r *rivals) bundle(n int) (dir, id string, spec *specs.Spec, err error) {
 			return "", "", nil, err
 		}
 	}
-	spec, err = oci.BuildSpec(oci.SpecRequest{
-		Command: []string{"/bin/true"}, Network: oci.Network{Host: true}, CgroupPath: r.s.a.host.CgroupPrefix() + "/" + id,
+	spec, err = draft.Build(draft.Request{
+		Command: []string{"/bin/true"}, Network: draft.Network{Host: true}, CgroupPath: r.s.a.host.CgroupPrefix() + "/" + id,
 		Limits: cgroups.Limits{MemoryBytes: 256 << 20, Pids: int64(r.s.cfg.PidsMax)},
 	})
 	if err != nil {

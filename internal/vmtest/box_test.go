@@ -13,6 +13,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // patience is for an emulated machine on a busy one.
@@ -24,13 +25,13 @@ var layers = []string{"/image/base", "/image/middle", "/image/top"}
 // box is one container.
 type box struct {
 	id, dir string
-	req     oci.SpecRequest
+	req     draft.Request
 	shim    *oci.Container
 }
 
 // newBox describes a container that runs a shell script.
 func newBox(id, script string) *box {
-	return &box{id: id, dir: filepath.Join(attempts, id), req: oci.SpecRequest{
+	return &box{id: id, dir: filepath.Join(attempts, id), req: draft.Request{
 		Command:    []string{"/bin/sh", "-c", script},
 		CgroupPath: prefix() + "/" + id,
 		Limits:     cgroups.Limits{MemoryBytes: 64 << 20, Pids: 32, CPUs: cgroups.NewCPUSet(1)},
@@ -41,7 +42,7 @@ func newBox(id, script string) *box {
 }
 
 func (b *box) prepare() error {
-	spec, err := oci.BuildSpec(b.req)
+	spec, err := draft.Build(b.req)
 	if err != nil {
 		return err
 	}

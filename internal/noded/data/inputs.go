@@ -17,7 +17,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/transfer"
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // inputsAtOnce is how many inputs of a rank are brought at the same time.
@@ -25,7 +25,7 @@ const inputsAtOnce = 4
 
 // Inputs are what was brought for a rank.
 type Inputs struct {
-	Mounts []oci.Mount
+	Mounts []draft.Mount
 	Cached []string // keys of those that are in the cache
 	Own    []string // directories for the container's user
 }
@@ -50,7 +50,7 @@ func (d *Data) Fetch(ctx context.Context, r Rank) (Inputs, error) {
 	limit := time.Duration(d.cfg.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, reason.Errorf(job.InputFailed, "the inputs did not come within %s, the node's limit", limit))
 	defer cancel()
-	in := &inputs{t: t, left: int64(d.cfg.MaxInput), got: Inputs{Mounts: make([]oci.Mount, len(g.Inputs))}}
+	in := &inputs{t: t, left: int64(d.cfg.MaxInput), got: Inputs{Mounts: make([]draft.Mount, len(g.Inputs))}}
 	in.show.init(t.Progress, "input", len(g.Inputs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(inputsAtOnce)
@@ -134,7 +134,7 @@ func (in *inputs) bring(ctx context.Context, i int, want job.Input, uri string) 
 	if err != nil {
 		return err
 	}
-	m := oci.Mount{Source: content, Target: want.Path, ReadOnly: want.Cache}
+	m := draft.Mount{Source: content, Target: want.Path, ReadOnly: want.Cache}
 	if got.Single {
 		m.Source = filepath.Join(content, transfer.SingleName)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"gbatch/internal/noded/config"
 	"gbatch/internal/transfer"
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // TestSetAsideBeforeStart: a cached input that is found damaged when a rank has it and has not mounted it yet is not there
@@ -48,7 +48,7 @@ func TestSetAsideBeforeStart(t *testing.T) {
 		return key
 	}
 	key := get(holder)
-	in := Inputs{Mounts: []oci.Mount{{Source: d.cache.Content(key), Target: "/in"}}}
+	in := Inputs{Mounts: []draft.Mount{{Source: d.cache.Content(key), Target: "/in"}}}
 	scrub := func() int {
 		t.Helper()
 		n, err := d.Scrub(to, func(int64) error { return nil })

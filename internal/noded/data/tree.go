@@ -15,7 +15,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/transfer"
 	"gbatch/internal/tree"
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // OpenTree opens part of the archive of a directory that a job takes along, at the
@@ -94,7 +94,7 @@ func (in *inputs) bringTree(ctx context.Context, i int, want job.Input) error {
 	if err := unpackTree(filepath.Join(in.t.cache.Content(key), transfer.SingleName), dir, list[0].Size); err != nil {
 		return transfer.LocalError(uri, err)
 	}
-	m := oci.Mount{Source: dir, Target: want.Path}
+	m := draft.Mount{Source: dir, Target: want.Path}
 	if file != "" {
 		if m.Source, err = plainFile(dir, file); err != nil {
 			return transfer.At(transfer.NotFound, want.URI, err.Error())

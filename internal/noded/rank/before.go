@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/stage"
 )
 
@@ -156,7 +157,7 @@ func (v *volumes) make(mounts []job.Storage) error {
 // add has a mount of a volume shown.
 func (b *binds) add(v *volumes, m job.Storage) {
 	top := v.at[m.Volume]
-	b.mounts = append(b.mounts, oci.Mount{Source: top, Target: m.ContainerPath, ReadOnly: m.ReadOnly})
+	b.mounts = append(b.mounts, draft.Mount{Source: top, Target: m.ContainerPath, ReadOnly: m.ReadOnly})
 	if m.SubPath != "" {
 		b.below = append(b.below, stage.Below{Target: m.ContainerPath, Top: top, Path: m.SubPath})
 	}
@@ -178,6 +179,6 @@ func (b *binds) open(roots *storage.Roots, who storage.Tenant, i int, entry job.
 	if err != nil {
 		return fmt.Errorf("make a place for storage: %w", err)
 	}
-	b.mounts = append(b.mounts, oci.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.ReadOnly})
+	b.mounts = append(b.mounts, draft.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.ReadOnly})
 	return nil
 }

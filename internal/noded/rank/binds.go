@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/stage"
 )
 
@@ -17,7 +18,7 @@ import (
 type binds struct {
 	dir    string
 	prefix string // of their names
-	mounts []oci.Mount
+	mounts []draft.Mount
 	below  []stage.Below // those that show what lies in a volume
 }
 

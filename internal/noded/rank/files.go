@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/network"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // hostFiles are the files of /etc by which programs find names and hosts. Each
@@ -30,7 +31,7 @@ func (r *recipe) files() ([]oci.File, error) {
 
 // files are what a rank finds in place of its image's, but where its job mounts
 // something.
-func (n names) files(mounts []oci.Mount) ([]oci.File, error) {
+func (n names) files(mounts []draft.Mount) ([]oci.File, error) {
 	taken := map[string]bool{}
 	for _, m := range mounts {
 		taken[path.Clean(m.Target)] = true

@@ -19,7 +19,7 @@ import (
 	"gbatch/internal/launch"
 	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/launches"
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // launchDir is what the container of a batch script has of its node.
@@ -73,23 +73,23 @@ func (r *recipe) launchInfo(env []string) launch.Info {
 // launchMounts are srun and what belongs to it: in a directory of its own, and in
 // /usr/bin where the image has nothing by the name, as scripts set PATH anew. What the
 // job has mounted there gets no new files.
-func (r *recipe) launchMounts(others []oci.Mount) (list []oci.Mount) {
+func (r *recipe) launchMounts(others []draft.Mount) (list []draft.Mount) {
 	if !r.order.Spec.Launches() {
 		return nil
 	}
-	list = append(list, oci.Mount{Source: r.node.Programs, Target: job.LaunchDir, ReadOnly: true},
-		oci.Mount{Source: r.order.launchDir(), Target: launch.Dir, ReadOnly: true})
+	list = append(list, draft.Mount{Source: r.node.Programs, Target: job.LaunchDir, ReadOnly: true},
+		draft.Mount{Source: r.order.launchDir(), Target: launch.Dir, ReadOnly: true})
 	for _, name := range inside.Missing(r.image.Layers) {
 		target := "/usr/bin/" + name
-		if !slices.ContainsFunc(others, func(m oci.Mount) bool { return hides(m, target) }) {
-			list = append(list, oci.Mount{Source: filepath.Join(r.node.Programs, launch.RankProgram), Target: target, ReadOnly: true})
+		if !slices.ContainsFunc(others, func(m draft.Mount) bool { return hides(m, target) }) {
+			list = append(list, draft.Mount{Source: filepath.Join(r.node.Programs, launch.RankProgram), Target: target, ReadOnly: true})
 		}
 	}
 	return list
 }
 
 // hides says whether a file of the container lies in a mount, which does not have it.
-func hides(m oci.Mount, file string) bool {
+func hides(m draft.Mount, file string) bool {
 	rel, err := filepath.Rel(m.Target, file)
 	if err != nil || !filepath.IsLocal(rel) {
 		return false

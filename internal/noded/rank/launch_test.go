@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // TestHides: no file is made in what a job mounts, and none is put over what is not a
@@ -35,7 +35,7 @@ func TestHides(t *testing.T) {
 		"its own place":           {filepath.Join(dir, "bin", "srun"), "/usr/bin/srun", "/usr/bin/srun", true},
 		"a source that is gone":   {filepath.Join(dir, "none"), "/usr", "/usr/bin/srun", true},
 	} {
-		if got := hides(oci.Mount{Source: tc.source, Target: tc.target}, tc.file); got != tc.want {
+		if got := hides(draft.Mount{Source: tc.source, Target: tc.target}, tc.file); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
-	"gbatch/oci"
+	"gbatch/oci/draft"
 )
 
 // A rank's secrets are in this daemon's memory, in a file system in memory that
@@ -60,11 +60,11 @@ func (f *secretFiles) mount(o *order, st *state) error {
 }
 
 // mounts is where the container sees them.
-func (f *secretFiles) mounts() []oci.Mount {
+func (f *secretFiles) mounts() []draft.Mount {
 	if !f.mounted {
 		return nil
 	}
-	return []oci.Mount{{Source: f.dir, Target: job.SecretsDir, ReadOnly: true}}
+	return []draft.Mount{{Source: f.dir, Target: job.SecretsDir, ReadOnly: true}}
 }
 
 // own is what the container's user is to own.

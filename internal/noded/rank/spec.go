@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/runtimes"
 )
 
@@ -51,8 +52,8 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 		return nil, reason.Because(job.BadSpec, err)
 	}
 	env := job.Environment(r.envInput())
-	req := oci.SpecRequest{
-		Image: oci.ImageConfig{
+	req := draft.Request{
+		Image: draft.Image{
 			Env:        r.image.Config.Env,
 			Entrypoint: r.image.Config.Entrypoint,
 			Cmd:        r.image.Config.Cmd,
@@ -75,7 +76,7 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 		Terminal:     r.order.Spec.HasTerminal(),
 		Mounts:       r.allMounts(),
 		ShmBytes:     r.order.shmBytes(r.node.Config.ShmSize),
-		Network:      oci.Network{Host: r.net == nil},
+		Network:      draft.Network{Host: r.net == nil},
 		CgroupPath:   r.node.Host.CgroupPath(r.order.id),
 		Limits: cgroups.Limits{
 			CPUs:        r.cores.CPUs,
@@ -91,10 +92,10 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 	}
 	for _, s := range docker.Storage {
 		if s.HostPath == job.TmpfsHostPath {
-			req.Tmpfs = append(req.Tmpfs, oci.Tmpfs{Target: s.ContainerPath, Bytes: r.order.tmpfsBytes(s)})
+			req.Tmpfs = append(req.Tmpfs, draft.Tmpfs{Target: s.ContainerPath, Bytes: r.order.tmpfsBytes(s)})
 		}
 	}
-	spec, err := oci.BuildSpec(req)
+	spec, err := draft.Build(req)
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
 	}
@@ -200,7 +201,7 @@ func rlimits(gpus bool) []specs.POSIXRlimit {
 	return []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Hard: math.MaxUint64, Soft: math.MaxUint64}}
 }
 
-func (r *recipe) allMounts() []oci.Mount {
+func (r *recipe) allMounts() []draft.Mount {
 	list := slices.Concat(r.binds.mounts, r.secrets.mounts(), r.inputs.Mounts)
 	return append(list, r.launchMounts(list)...)
 }

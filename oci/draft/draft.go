@@ -1,6 +1,10 @@
-package oci
+// Package draft makes a container's OCI runtime spec out of an image's configuration and
+// what is asked for. It is pure but for the list of capabilities that this process may
+// give, and what the shim completes for the running kernel.
+package draft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -13,9 +17,9 @@ import (
 	"gbatch/oci/userns"
 )
 
-// ImageConfig is the part of an image's configuration that a container's start
+// Image is the part of an image's configuration that a container's start
 // depends on.
-type ImageConfig struct {
+type Image struct {
 	Env        []string
 	Entrypoint []string
 	Cmd        []string
@@ -23,9 +27,9 @@ type ImageConfig struct {
 	User       string
 }
 
-// SpecRequest says what to run, over an image's defaults, and within what.
-type SpecRequest struct {
-	Image ImageConfig
+// Request says what to run, over an image's defaults, and within what.
+type Request struct {
+	Image Image
 
 	// Entrypoint replaces the image's; the image's Cmd is then not used either.
 	Entrypoint []string
@@ -34,7 +38,7 @@ type SpecRequest struct {
 	// Env are NAME=value pairs; they win over the image, later ones over earlier.
 	Env []string
 	// SecretEnv are further pairs that are checked with the others and not
-	// written into the spec: hand them over with [Handover].Env.
+	// written into the spec: hand them over with the shim apart.
 	SecretEnv []string
 	// WorkDir and User replace the image's when they are set. User is a name
 	// or number, or either of them ":" a group's; the image resolves names.
@@ -44,7 +48,7 @@ type SpecRequest struct {
 	Groups []string
 
 	// Terminal makes standard input, output and errors a terminal, of which
-	// [Shim.Terminal] is the user's side. The log keeps what is written to it.
+	// the shim's is the user's side. The log keeps what is written to it.
 	Terminal bool
 
 	Hostname     string
@@ -86,11 +90,19 @@ type Network struct {
 // defaultShmBytes is the size of /dev/shm when none is asked for.
 const defaultShmBytes = 64 << 20
 
-// groupsAnnotation carries SpecRequest.Groups to the shim: runtime-spec has
+// groupsAnnotation carries Request.Groups to the shim: runtime-spec has
 // only numbers for groups, and names are resolved inside the mounted image.
 const groupsAnnotation = "gbatch.groups"
 
-// BuildSpec returns the runtime spec of a request, or all that is wrong with
+// Groups are those of the request that a spec was built of.
+func Groups(spec *specs.Spec) []string {
+	if list := spec.Annotations[groupsAnnotation]; list != "" {
+		return strings.Split(list, ",")
+	}
+	return nil
+}
+
+// Build returns the runtime spec of a request, or all that is wrong with
 // it. It is pure. The spec's root is the directory "rootfs" beside the file
 // that Prepare writes. Further edits, such as a GPU's CDI devices, may be made
 // to the spec before that.
@@ -99,9 +111,9 @@ const groupsAnnotation = "gbatch.groups"
 // Process.User.Username, is resolved in the mounted image, and loses all
 // capabilities unless it is root; the system call filter is made for the
 // running kernel, unless an edit has set Linux.Seccomp.
-func BuildSpec(r SpecRequest) (*specs.Spec, error) {
+func Build(r Request) (*specs.Spec, error) {
 	args, argsErr := argv(r)
-	env, envErr := mergeEnv(terminalEnv(r.Terminal), r.Image.Env, r.Env)
+	env, envErr := MergeEnv(terminalEnv(r.Terminal), r.Image.Env, r.Env)
 	mounts, mountErr := specMounts(r)
 	if err := errors.Join(argsErr, envErr, mountErr, checkLength(args, slices.Concat(env, r.SecretEnv)), checkRequest(r)); err != nil {
 		return nil, err
@@ -113,7 +125,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 	}
 	spec := &specs.Spec{
 		Version:  specs.Version,
-		Root:     &specs.Root{Path: dirRootfs, Readonly: r.ReadOnlyRoot},
+		Root:     &specs.Root{Path: "rootfs", Readonly: r.ReadOnlyRoot},
 		Hostname: r.Hostname,
 		Mounts:   mounts,
 		Process: &specs.Process{
@@ -121,7 +133,7 @@ func BuildSpec(r SpecRequest) (*specs.Spec, error) {
 			Args:         args,
 			Env:          env,
 			Cwd:          workDir(r),
-			User:         specs.User{Username: firstOf(r.User, r.Image.User, "0"), Umask: new(uint32(0o022))},
+			User:         specs.User{Username: cmp.Or(r.User, r.Image.User, "0"), Umask: new(uint32(0o022))},
 			Capabilities: rootCaps(caps),
 
 			ApparmorProfile: r.AppArmor,
@@ -161,7 +173,7 @@ func terminalEnv(terminal bool) []string {
 
 // argv follows docker: the entrypoint is kept unless replaced, the command is
 // replaced unless kept, and a replaced entrypoint drops the image's command.
-func argv(r SpecRequest) ([]string, error) {
+func argv(r Request) ([]string, error) {
 	entry, cmd := r.Image.Entrypoint, r.Image.Cmd
 	if len(r.Entrypoint) > 0 {
 		entry, cmd = r.Entrypoint, nil
@@ -210,11 +222,12 @@ func checkLength(args, env []string) error {
 	return nil
 }
 
-const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// DefaultPath is the variable PATH where nobody sets it.
+const DefaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// mergeEnv keeps one entry per name, at the place of its first mention.
-func mergeEnv(lists ...[]string) ([]string, error) {
-	out := []string{defaultPath}
+// MergeEnv keeps one entry per name, at the place of its first mention; PATH is the first.
+func MergeEnv(lists ...[]string) ([]string, error) {
+	out := []string{DefaultPath}
 	at := map[string]int{"PATH": 0}
 	var errs []error
 	for _, list := range lists {
@@ -235,7 +248,7 @@ func mergeEnv(lists ...[]string) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-func checkRequest(r SpecRequest) error {
+func checkRequest(r Request) error {
 	var errs []error
 	if r.CgroupPath == "" || r.CgroupPath == "/" || !path.IsAbs(r.CgroupPath) || path.Clean(r.CgroupPath) != r.CgroupPath {
 		errs = append(errs, fmt.Errorf("cgroup path %q must be absolute, clean and below the root", r.CgroupPath))
@@ -260,13 +273,4 @@ func checkRequest(r SpecRequest) error {
 	return errors.Join(append(errs, r.Limits.Validate())...)
 }
 
-func workDir(r SpecRequest) string { return firstOf(r.WorkDir, r.Image.WorkDir, "/") }
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
+func workDir(r Request) string { return cmp.Or(r.WorkDir, r.Image.WorkDir, "/") }

@@ -1,4 +1,4 @@
-package oci
+package draft
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ const shmPath = "/dev/shm"
 
 // specMounts returns the standard mounts, then the request's, parents before
 // children. A request that puts something on /dev/shm replaces the standard one.
-func specMounts(r SpecRequest) ([]specs.Mount, error) {
+func specMounts(r Request) ([]specs.Mount, error) {
 	var errs []error
 	seen := map[string]bool{}
 	var own []specs.Mount
@@ -49,7 +49,7 @@ func specMounts(r SpecRequest) ([]specs.Mount, error) {
 		if !path.IsAbs(m.Source) {
 			errs = append(errs, fmt.Errorf("mount source %q must be absolute", m.Source))
 		}
-		add(bindMount(m))
+		add(Bind(m))
 	}
 	for _, t := range r.Tmpfs {
 		if t.Bytes <= 0 {
@@ -90,9 +90,9 @@ func checkTarget(target string) error {
 
 func depth(m specs.Mount) int { return strings.Count(m.Destination, "/") }
 
-// bindMount gives no setuid programs and no devices through shared storage.
+// Bind gives no setuid programs and no devices through shared storage.
 // Slave propagation lets the host unmount below it while the job runs.
-func bindMount(m Mount) specs.Mount {
+func Bind(m Mount) specs.Mount {
 	opts := []string{"rbind", "rslave", "nosuid", "nodev"}
 	if m.ReadOnly {
 		opts = append(opts, "rro")
@@ -109,7 +109,7 @@ func tmpfsMount(t Tmpfs) specs.Mount {
 
 // sysMount is /sys. A user namespace may mount one for its own network only;
 // in the host's it is shown the host's, which cannot be written there.
-func sysMount(r SpecRequest) specs.Mount {
+func sysMount(r Request) specs.Mount {
 	m := specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}}
 	if r.Network.Host && !r.IDs.IsZero() {
 		m.Type, m.Source, m.Options = "bind", "/sys", []string{"rbind", "rslave", "nosuid", "noexec", "nodev", "rro"}

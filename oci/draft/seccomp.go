@@ -1,4 +1,4 @@
-package oci
+package draft
 
 import (
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -37,9 +37,9 @@ func (m SeccompMode) String() string {
 // value that is not known, a container gets the strictest filter.
 const seccompAnnotation = "gbatch.seccomp"
 
-// fillSeccomp gives the spec its filter. The whole profile is not written to
+// FillSeccomp gives the spec its filter. The whole profile is not written to
 // the spec's file: reading it back would cost a tenth of the shim's work.
-func fillSeccomp(spec *specs.Spec) error {
+func FillSeccomp(spec *specs.Spec) error {
 	mode := spec.Annotations[seccompAnnotation]
 	if spec.Linux.Seccomp != nil || mode == SeccompOff.String() {
 		return nil

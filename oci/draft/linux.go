@@ -1,4 +1,4 @@
-package oci
+package draft
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // namespaces are all private but for the network's choice.
-func namespaces(r SpecRequest) []specs.LinuxNamespace {
+func namespaces(r Request) []specs.LinuxNamespace {
 	out := []specs.LinuxNamespace{
 		{Type: specs.PIDNamespace},
 		{Type: specs.IPCNamespace},
@@ -30,7 +30,7 @@ func namespaces(r SpecRequest) []specs.LinuxNamespace {
 
 // sysctls let a program without privileges ping and use any port, which
 // harms nobody in a network of its own.
-func sysctls(r SpecRequest) map[string]string {
+func sysctls(r Request) map[string]string {
 	if r.Network.Host {
 		return nil
 	}
@@ -47,7 +47,7 @@ func sysctls(r SpecRequest) map[string]string {
 // resources denies every device first; libcontainer then allows the harmless
 // ones (null, zero, random, tty, pts) and each of the request is allowed by
 // its number, so that a node made by mknod for another device cannot be opened.
-func resources(r SpecRequest) *specs.LinuxResources {
+func resources(r Request) *specs.LinuxResources {
 	res := r.Limits.Resources()
 	res.Devices = []specs.LinuxDeviceCgroup{{Allow: r.Privileged, Access: "rwm"}}
 	for _, d := range r.Devices {
