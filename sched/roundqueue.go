@@ -108,11 +108,21 @@ func (r *round) open(q *kindQueue) {
 	}
 	q.opened, q.classes = true, q.classes[:0]
 	for i := range q.heads {
-		c := classQueue{class: q.heads[i].class}
-		c.next = c.head - 1
-		if r.forward(q, &c) {
-			q.classes = append(q.classes, c)
+		head := &q.heads[i]
+		c := classQueue{class: head.class, next: head.class.head}
+		switch {
+		case head.since > r.now:
+			r.wake(head.since)
+			continue
+		case head.rare: // its deadline may have passed
+			c.next--
+			if !r.forward(q, &c) {
+				continue
+			}
+		default: // what is known of the head says all, and its job need not be looked at
+			c.score = r.score(q, head, head.since, head.id)
 		}
+		q.classes = append(q.classes, c)
 	}
 	heap.Init((*classHeap)(q))
 }
