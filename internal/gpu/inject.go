@@ -3,7 +3,6 @@ package gpu
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -156,48 +155,6 @@ func (in *injector) editHook(spec *specs.Spec, _ []GPU) error {
 		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 	})
 	return nil
-}
-
-// editCDI takes each GPU from the site's files where they have it, and makes
-// the rest.
-func (in *injector) editCDI(spec *specs.Spec, gpus []GPU) error {
-	cache, err := cdi.NewCache(cdi.WithSpecDirs(in.cfg.SpecDirs...), cdi.WithAutoRefresh(false))
-	if err != nil {
-		return fmt.Errorf("read CDI files: %w", err)
-	}
-	var site, ours []string
-	for _, g := range gpus {
-		if name := "nvidia.com/gpu=" + g.UUID; cache.GetDevice(name) != nil {
-			site = append(site, name)
-		} else {
-			ours = append(ours, g.UUID)
-		}
-	}
-	if len(ours) > 0 {
-		if err := in.generate(spec, ours); err != nil {
-			return err
-		}
-	}
-	names := slices.Concat(site, in.cfg.Devices)
-	if len(names) == 0 {
-		return nil
-	}
-	if missing, err := cache.InjectDevices(spec, names...); err != nil {
-		if len(missing) == 0 {
-			return err
-		}
-		return fmt.Errorf("CDI device %s is in no file of %s: %w", strings.Join(missing, ", "),
-			strings.Join(in.cfg.SpecDirs, " or "), errors.Join(err, cacheErrors(cache)))
-	}
-	return nil
-}
-
-func cacheErrors(cache *cdi.Cache) error {
-	var errs []error
-	for _, list := range cache.GetErrors() {
-		errs = append(errs, list...)
-	}
-	return errors.Join(errs...)
 }
 
 // generate makes the edits for GPUs out of what the driver installed.
