@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"github.com/moby/patternmatcher"
@@ -36,7 +37,7 @@ type ignored struct {
 
 func ignoredBelow(dir string) (*ignored, error) {
 	g := &ignored{dir: dir, own: map[string][]gitignore.Pattern{}, git: map[string][]gitignore.Pattern{}}
-	f, err := os.Open(filepath.Join(dir, dockerIgnore))
+	f, err := openText(filepath.Join(dir, dockerIgnore))
 	if errors.Is(err, fs.ErrNotExist) {
 		return g, nil
 	}
@@ -52,6 +53,20 @@ func ignoredBelow(dir string) (*ignored, error) {
 		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return g, nil
+}
+
+// openText opens a file of a directory that somebody else may have made: a pipe
+// would be waited for.
+func openText(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is no file", path)
+	}
+	return f, nil
 }
 
 // skip says whether something is left out. A walk asks it for a directory before
@@ -106,7 +121,7 @@ func (g *ignored) patterns(known map[string][]gitignore.Pattern, dir, file strin
 		ps = above[:len(above):len(above)]
 		domain = strings.Split(dir, "/")
 	}
-	f, err := os.Open(filepath.Join(g.dir, filepath.FromSlash(dir), file))
+	f, err := openText(filepath.Join(g.dir, filepath.FromSlash(dir), file))
 	if err == nil {
 		defer f.Close()
 		lines := bufio.NewScanner(f)
