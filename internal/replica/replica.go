@@ -2,6 +2,7 @@ package replica
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,6 +46,9 @@ type Replica struct {
 	fsm   *machine
 	wal   *wal.WAL
 	trans *raft.NetworkTransport
+
+	ended   chan struct{} // a connection from another member has
+	unwatch func()        // ends watch, and waits for it
 }
 
 // Snapshots are copies of the store that members who were long away go on from. The log before
@@ -59,9 +63,9 @@ const (
 // Open opens this member's store and log. Where there is no log yet, this is the first
 // member: its store, which is made if there is none, is what the others will get.
 func Open(c Config) (*Replica, error) {
-	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1), clock: newCommonClock(c.Log)}}
+	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1), clock: newCommonClock(c.Log)}, ended: make(chan struct{}, 1), unwatch: func() {}}
 	r.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: stream{c.Listener, c.Dial}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
+		Stream: stream{c.Listener, c.Dial, r.ended}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
 	})
 	if err := r.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the log that the controllers have in common, %s: %w", c.Dir, err), r.Close())
@@ -84,8 +88,17 @@ func (r *Replica) open() error {
 	r.fsm.clock.goOn(filepath.Join(r.cfg.Dir, heardFile))
 	conf := r.raftConfig()
 	conf.NoSnapshotRestoreOnStart = !received
-	return r.newRaft(conf, snaps)
+	if err := r.newRaft(conf, snaps); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { r.watch(ctx); close(over) }() // ends in Close
+	r.unwatch = func() { stop(); <-over }
+	return nil
 }
+
+func (r *Replica) patience() time.Duration { return cmp.Or(r.cfg.Patience, defaultPatience) }
 
 // ready brings the store and the log's directory into a state to begin from. Received: the store is
 // to be taken from the last snapshot, and what comes after that from the log.
@@ -202,7 +215,7 @@ func MakeDir(dir string) error { return os.MkdirAll(filepath.Join(dir, logDir), 
 func (r *Replica) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(r.cfg.Name)
-	c.HeartbeatTimeout = cmp.Or(r.cfg.Patience, defaultPatience)
+	c.HeartbeatTimeout = r.patience()
 	c.ElectionTimeout = c.HeartbeatTimeout
 	c.LeaderLeaseTimeout = c.HeartbeatTimeout * 3 / 4
 	c.CommitTimeout = 20 * time.Millisecond
@@ -228,6 +241,7 @@ func (l lines) Write(p []byte) (int, error) {
 // Close leaves the others, who notice that it is silent, and closes the store.
 func (r *Replica) Close() error {
 	var errs []error
+	r.unwatch()
 	if r.raft != nil {
 		errs = append(errs, r.raft.Shutdown().Error())
 	}
@@ -241,7 +255,8 @@ func (r *Replica) Close() error {
 // stream is how members talk: TLS on which both have shown who they are.
 type stream struct {
 	net.Listener
-	dial Dialer
+	dial  Dialer
+	ended chan<- struct{} // for each connection from another member
 }
 
 // Dial connects to another member.

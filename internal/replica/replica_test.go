@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,8 @@ type member struct {
 	dir     string
 	address string
 	nowMS   int64
+	patient time.Duration          // 0: a second
+	log     *slog.Logger           // nil: as GBATCH_TEST_LOG says
 	unknown atomic.Pointer[string] // an address whose name cannot be looked up
 	r       *Replica
 }
@@ -58,9 +61,12 @@ func (m *member) config(ln net.Listener) Config {
 	if os.Getenv("GBATCH_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(m.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
+	if m.log != nil {
+		log = m.log
+	}
 	return Config{
 		Name: m.name, Address: m.address, Dir: filepath.Join(m.dir, "log"), Store: store.Config{Dir: filepath.Join(m.dir, "store")},
-		Listener: ln, Patience: time.Second, NowMS: func() int64 { return m.nowMS }, Log: log,
+		Listener: ln, Patience: cmp.Or(m.patient, time.Second), NowMS: func() int64 { return m.nowMS }, Log: log,
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
 			if bad := m.unknown.Load(); bad != nil && *bad == address {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: address, IsTemporary: true}}

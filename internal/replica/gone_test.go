@@ -1,0 +1,96 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// words is a log that can be read while it is written.
+type words struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *words) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *words) has(what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return bytes.Contains(w.text.Bytes(), []byte(what))
+}
+
+// patientTrio is three members, of which a leads, and the others call it gone only after a while.
+func patientTrio(t *testing.T) (all []*member, log *words) {
+	t.Helper()
+	log = &words{}
+	for _, name := range []string{"a", "b", "c"} {
+		m := newMember(t, name)
+		m.log = slog.New(slog.NewTextHandler(log, nil))
+		if name != "a" {
+			m.patient = 20 * time.Second
+			m.joins()
+		}
+		m.start()
+		t.Cleanup(m.stop)
+		if all = append(all, m); name == "a" {
+			leader(t, m)
+		} else if err := all[0].r.Add(Member{Name: name, Address: m.address, Voter: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range all {
+		// A member that does not know of the others yet votes for none of them.
+		until(t, m.name+" knows who leads, and the others", func() bool {
+			known, err := m.r.Members()
+			return err == nil && m.r.Leader() == "a" && len(known) == len(all)
+		})
+	}
+	return all, log
+}
+
+const stands = "the controller that led has ended"
+
+// TestLeaderGone: nobody waits out the patience for a leader whose process has ended.
+func TestLeaderGone(t *testing.T) {
+	t.Parallel()
+	all, log := patientTrio(t)
+	all[0].stop()
+	_, lead := leader(t, all[1:]...)
+	if err := lead.Store.Commit(nil); err != nil {
+		t.Error(err)
+	}
+	if !log.has(stands) {
+		t.Error("the members waited until the leader had been silent for as long as one may be")
+	}
+}
+
+// TestLeaderUnheard: who leads stays, as long as it is not known to have ended, or is heard of.
+func TestLeaderUnheard(t *testing.T) {
+	t.Parallel()
+	all, log := patientTrio(t)
+	b := all[1].r
+	if b.refuses(t.Context(), "a", all[0].address, time.Now()) {
+		t.Error("one that answers was taken for one that has ended")
+	}
+	refused := b.cfg.Dial
+	b.cfg.Dial = func(string, time.Duration) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	b.succeed(t.Context(), time.Now()) // the leader calls meanwhile
+	b.cfg.Dial = func(string, time.Duration) (net.Conn, error) { return nil, errors.New("no route") }
+	b.succeed(t.Context(), time.Now())
+	b.cfg.Dial = refused
+	if log.has(stands) || all[0].r.Leader() != "a" {
+		t.Errorf("%s leads after a live one was called gone", all[0].r.Leader())
+	}
+}
