@@ -109,3 +109,30 @@ func elements(t *testing.T, name, in string) (most int) {
 	}
 	return most
 }
+
+var (
+	testNamed   = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
+	testDefined = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Za-z0-9]+)\(`)
+)
+
+// TestTestsInDocuments: the tests that documents call as witnesses are there.
+func TestTestsInDocuments(t *testing.T) {
+	there, told := map[string]bool{}, map[string]string{}
+	files(t, func(name string, body []byte) {
+		switch {
+		case strings.HasSuffix(name, "_test.go"):
+			for _, m := range testDefined.FindAllSubmatch(body, -1) {
+				there[string(m[1])] = true
+			}
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md":
+			for _, m := range testNamed.FindAllSubmatch(body, -1) {
+				told[string(m[1])] = name
+			}
+		}
+	})
+	for test, name := range told {
+		if !there[test] {
+			t.Errorf("%s names %s, and there is no such test", name, test)
+		}
+	}
+}
