@@ -109,6 +109,23 @@ func TestLoginLink(t *testing.T) {
 	}
 }
 
+// TestLinkOfAnother: who has a session keeps it when they open a link that somebody
+// else has sent, and their own link goes on.
+func TestLinkOfAnother(t *testing.T) {
+	s := newSite(t, nil)
+	ann := s.session(s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"}).Secret)
+	eves := of(ann, "same-origin")
+	eves.Set("Authorization", "Bearer "+s.token(api.TokenRequest{Use: api.TokenUser, User: "eve"}).Secret)
+	if status, cookie := s.browser("POST", api.PathSession, eves); status != http.StatusConflict || cookie != nil {
+		t.Errorf("eve's in ann's browser: %d, cookie %v", status, cookie)
+	}
+	again := of(ann, "same-origin")
+	again.Set("Authorization", "Bearer "+s.token(api.TokenRequest{Use: api.TokenUser, User: "ann"}).Secret)
+	if status, cookie := s.browser("POST", api.PathSession, again); status != http.StatusNoContent || cookie == nil {
+		t.Errorf("ann's again: %d, cookie %v", status, cookie)
+	}
+}
+
 // TestSessionsEndWithTheirToken: also those that a link opened which the token, or
 // a session of it, had asked for.
 func TestSessionsEndWithTheirToken(t *testing.T) {

@@ -107,6 +107,9 @@ func (o *Save) target() (name.Reference, error) {
 
 // base is the image that the job runs, by its digest.
 func (o *Save) base(d *api.JobDetail) (name.Reference, error) {
+	if d.Private {
+		return nil, fmt.Errorf("job %s is of another project: only who may see it can save it", d.ID)
+	}
 	if d.State != job.Running || len(d.Attempts) == 0 || d.Spec == nil {
 		return nil, fmt.Errorf("job %s is %s: it can be saved only while it runs", d.ID, d.State)
 	}

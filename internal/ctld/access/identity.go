@@ -41,6 +41,7 @@ type Identity struct {
 	Machine bool   // a machine of the site said who it is, not a token
 	Token   string // its id
 	scraper bool   // may read metrics
+	browser string // of a request with a token: whose session the browser has beside it; empty: nobody's
 
 	// Done when the credential is revoked; nil: it cannot be.
 	Ended context.Context
@@ -131,6 +132,11 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 	switch {
 	case isToken:
 		id, e = a.byToken(token)
+		if session != "" {
+			if has, wrong := a.bySession(session); wrong == nil {
+				id.browser = has.User
+			}
+		}
 	case isMunge:
 		id, e = a.byMunge(w, r, credential)
 	case header != "":

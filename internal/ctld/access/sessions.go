@@ -53,11 +53,15 @@ func (a *Authenticator) bySession(raw string) (Identity, *api.Error) {
 type Sessions struct{ Tokens *Tokens }
 
 // Open gives a browser a session: by a token, or by a link of `gadm web`, which is
-// then used up.
+// then used up. Who has a session of their own keeps it: a link may be somebody
+// else's, by which one would give them what one types.
 func (s *Sessions) Open(ctx context.Context, _ *struct{}) (*http.Cookie, error) {
 	id := Caller(ctx)
 	if id.Token == "" || strings.HasPrefix(id.Via, "session ") {
 		return nil, api.Errorf(api.CodeBadRequest, "a session is opened by a token").WithHint("send it in the header Authorization")
+	}
+	if id.browser != "" && id.browser != id.User {
+		return nil, api.Errorf(api.CodeConflict, "this browser is logged in as %s, and the link or token is %s's", id.browser, id.User).WithHint("log out first")
 	}
 	t, secret, err := s.open(ctx, id)
 	if err != nil {
