@@ -49,7 +49,7 @@ UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | g
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet test-gpu gpu-bundle clean
+.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -159,6 +159,10 @@ bench-slurm: deps ## the same work by gbatch and by Debian's Slurm, in turns (as
 
 bench-fleet: deps ## the controller beside many nodes without containers (NODES=20 GPUS=8 JOBS=200 RUN_MS=100)
 	@NODES=$(NODES) GPUS=$(GPUS) JOBS=$(JOBS) RUN_MS=$(RUN_MS) scripts/bench-fleet
+
+runsc: ## gVisor's runsc from its Go module, for tests: PATH=$$PWD/build/runsc:$$PATH go test -run 'Foreign|Runtime' ./oci ./internal/noded
+	@mkdir -p build/runsc
+	CGO_ENABLED=0 go build -modfile=scripts/runsc/go.mod -o build/runsc/runsc gvisor.dev/gvisor/runsc
 
 test-gpu: deps ## run containers on this machine's GPU (as root); skipped loudly without one
 	@scripts/gpu/test
