@@ -135,6 +135,6 @@ func (c *acceptCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("The next start of gctld goes on with what is there. Jobs that waited may be on hold: look at them with gqueue, then gqueue release.")
+	fmt.Println("The next start of gctld goes on with what is there. Jobs that waited may be on hold: look, then gcancel --release ID... or gcancel ID...")
 	return nil
 }
