@@ -127,9 +127,9 @@ func (c *client) early(ctx context.Context, p *process, in *jobs.SubmitInput) (*
 func (c *client) cancel(ctx context.Context, s sent) {
 	c.w.audit.wants(s.number)
 	begun := c.w.audit.call()
-	out, err := ask(ctx, c, func(ctx context.Context, p *process) ([]control.Outcome, error) {
+	out, err := ask(ctx, c, func(ctx context.Context, p *process) ([]control.Result, error) {
 		if c.w.plant.dropsCancels && c.w.draw("drop", s.key).IntN(3) == 0 {
-			return []control.Outcome{{}}, nil
+			return []control.Result{{}}, nil
 		}
 		return loop.Do(p.user(ctx, c.name), p.loop, control.Act{Action: control.Cancel, Numbers: []job.Number{s.number}, By: c.name})
 	})

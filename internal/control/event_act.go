@@ -29,7 +29,7 @@ const (
 )
 
 // Act asks for an action on jobs. The caller has checked that By may do it. The
-// answer has one outcome for each number, in order.
+// answer has one result for each number, in order.
 type Act struct {
 	Action  Action
 	Numbers []job.Number
@@ -42,19 +42,19 @@ type Act struct {
 	Move     Move         // with a Change that moves
 }
 
-// Outcome is what an action did to one job. Refusal is nil when it was done
+// Result is what an action did to one job. Refusal is nil when it was done
 // or nothing needed doing.
-type Outcome struct {
+type Result struct {
 	Before, After job.State
 	Message       string
 	Refusal       *state.Refusal
 }
 
-func (e Act) apply(s *step) ([]Outcome, *state.Refusal) {
+func (e Act) apply(s *step) ([]Result, *state.Refusal) {
 	if r := e.store(s, len(e.Numbers)); r != nil {
 		return nil, r
 	}
-	out := make([]Outcome, len(e.Numbers))
+	out := make([]Result, len(e.Numbers))
 	for i, n := range e.Numbers {
 		j := s.jobs.get(n)
 		if j == nil {
@@ -81,7 +81,7 @@ func (e Act) store(s *step, jobs int) *state.Refusal {
 	return nil
 }
 
-func (e Act) audit(list []Outcome) Audit {
+func (e Act) audit(list []Result) Audit {
 	var jobs, how strings.Builder
 	for i, o := range list {
 		fmt.Fprintf(&jobs, " %d", e.Numbers[i])
@@ -95,7 +95,7 @@ func (e Act) audit(list []Outcome) Audit {
 	return Audit{Object: "jobs" + jobs.String(), Change: string(e.Action) + how.String()}
 }
 
-func (e Act) act(s *step, j *state.Job) Outcome {
+func (e Act) act(s *step, j *state.Job) Result {
 	switch e.Action {
 	case Cancel:
 		return e.cancel(s, j)
@@ -122,67 +122,67 @@ func (e Act) act(s *step, j *state.Job) Outcome {
 	return e.signal(s, j)
 }
 
-func (e Act) cancel(s *step, j *state.Job) Outcome {
+func (e Act) cancel(s *step, j *state.Job) Result {
 	switch {
 	case j.State.Final():
-		return Outcome{Message: "already " + string(j.State)}
+		return Result{Message: "already " + string(j.State)}
 	case j.Ending != nil && j.Ending.Then == job.Cancelled:
-		return Outcome{Message: "is being cancelled already"}
+		return Result{Message: "is being cancelled already"}
 	}
 	s.arrays.stop(j, state.Ending{Then: job.Cancelled, Reason: e.reason(), Text: "cancelled by " + e.By})
 	if j.Tasks != nil {
 		s.arrays.update()
 	}
 	if s.jobs.get(j.Number).State.Final() {
-		return Outcome{Message: "cancelled"}
+		return Result{Message: "cancelled"}
 	}
-	return Outcome{Message: "is being cancelled"}
+	return Result{Message: "is being cancelled"}
 }
 
-func (e Act) hold(s *step, j *state.Job) Outcome {
+func (e Act) hold(s *step, j *state.Job) Result {
 	switch {
 	case j.State == job.OnHold:
-		return Outcome{Message: "is on hold already"}
+		return Result{Message: "is on hold already"}
 	case j.State != job.Queued:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
 	}
 	e.move(s, j, job.OnHold, "held by "+e.By)
-	return Outcome{Message: "held"}
+	return Result{Message: "held"}
 }
 
-func (e Act) release(s *step, j *state.Job) Outcome {
+func (e Act) release(s *step, j *state.Job) Result {
 	switch {
 	case j.State == job.Queued:
-		return Outcome{Message: "is not on hold"}
+		return Result{Message: "is not on hold"}
 	case j.State != job.OnHold:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
 	}
 	e.move(s, j, job.Queued, "released by "+e.By)
-	return Outcome{Message: "released"}
+	return Result{Message: "released"}
 }
 
 // pause makes a running job's processes stand still. It keeps its resources,
 // and its time limit goes on.
-func (e Act) pause(s *step, j *state.Job) Outcome {
+func (e Act) pause(s *step, j *state.Job) Result {
 	switch {
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, j.Words())}}
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be paused", j.Number, j.Words())}}
 	case j.Attempt.Paused != "":
-		return Outcome{Message: "is paused already"}
+		return Result{Message: "is paused already"}
 	}
 	e.setPaused(s, j, e.By, "paused by "+e.By)
-	return Outcome{Message: "paused; it keeps its resources and its time limit goes on"}
+	return Result{Message: "paused; it keeps its resources and its time limit goes on"}
 }
 
-func (e Act) resume(s *step, j *state.Job) Outcome {
+func (e Act) resume(s *step, j *state.Job) Result {
 	switch {
 	case !j.State.Active() || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, j.Words())}}
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a paused job can be resumed", j.Number, j.Words())}}
 	case j.Attempt.Paused == "":
-		return Outcome{Message: "is not paused"}
+		return Result{Message: "is not paused"}
 	}
 	e.setPaused(s, j, "", "resumed by "+e.By)
-	return Outcome{Message: "resumed"}
+	return Result{Message: "resumed"}
 }
 
 func (Act) setPaused(s *step, j *state.Job, by, line string) {
@@ -219,38 +219,38 @@ func (e Act) waitAgain(s *step, j *state.Job) *state.Refusal {
 }
 
 // requeue ends a running attempt; the job waits again.
-func (e Act) requeue(s *step, j *state.Job) Outcome {
+func (e Act) requeue(s *step, j *state.Job) Result {
 	switch {
 	case j.State.Final():
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: a job that has ended does not run again", j.Number, j.State),
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: a job that has ended does not run again", j.Number, j.State),
 			Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
 	case j.State.Pending():
-		return Outcome{Message: "waits already"}
+		return Result{Message: "waits already"}
 	case j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is being ended", j.Number)}}
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is being ended", j.Number)}}
 	}
 	if r := e.waitAgain(s, j); r != nil {
-		return Outcome{Refusal: r}
+		return Result{Refusal: r}
 	}
 	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(), Text: "requeued by " + e.By})
-	return Outcome{Message: "is being ended and will wait again"}
+	return Result{Message: "is being ended and will wait again"}
 }
 
 // signal sends a signal to a job's processes, which go on.
-func (e Act) signal(s *step, j *state.Job) Outcome {
+func (e Act) signal(s *step, j *state.Job) Result {
 	switch {
 	case !slices.Contains(signals, e.Signal):
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("signal %q cannot be sent to a job", e.Signal),
 			Hint: "signals: " + strings.Join(signals, ", ") + "; gcancel --pause makes a job stand still, and gcancel ends it"}}
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, j.Words())}}
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be sent a signal", j.Number, j.Words())}}
 	case len(j.Attempt.Sent) >= maxSent:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%d signals wait already for job %d's nodes to deliver them", maxSent, j.Number),
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("%d signals wait already for job %d's nodes to deliver them", maxSent, j.Number),
 			Hint: "try again later"}}
 	}
 	at := *j.Attempt
 	at.SentSeq++
 	at.Sent = append(slices.Clone(at.Sent), state.Sent{Seq: at.SentSeq, Name: e.Signal, By: e.By})
 	s.nodes.wakeAll(s.jobs.change(j, fmt.Sprintf("%s sends signal %s", e.By, e.Signal), func(j *state.Job) { j.Attempt = &at }))
-	return Outcome{Message: fmt.Sprintf("is sent %s", e.Signal)}
+	return Result{Message: fmt.Sprintf("is sent %s", e.Signal)}
 }

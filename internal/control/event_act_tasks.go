@@ -18,21 +18,21 @@ type ActTasks struct {
 	Indexes indexes.Set
 }
 
-func (e ActTasks) apply(s *step) (Outcome, *state.Refusal) {
+func (e ActTasks) apply(s *step) (Result, *state.Refusal) {
 	p := s.jobs.get(e.Parent)
 	switch {
 	case p == nil:
-		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Parent))}, nil
+		return Result{Refusal: state.NoSuchJob(fmt.Sprint(e.Parent))}, nil
 	case p.Tasks == nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no tasks", p.Number)}}, nil
+		return Result{Refusal: &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no tasks", p.Number)}}, nil
 	case !e.Indexes.Within(p.Tasks.All):
-		return Outcome{Refusal: &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no task %s", p.Number, e.Indexes.Short()),
+		return Result{Refusal: &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no task %s", p.Number, e.Indexes.Short()),
 			Hint: "its tasks are " + p.Tasks.All.Short()}}, nil
 	}
 	if r := e.store(s, e.Indexes.Len()); r != nil {
-		return Outcome{Refusal: r}, nil
+		return Result{Refusal: r}, nil
 	}
-	out := Outcome{Before: p.Status()}
+	out := Result{Before: p.Status()}
 	if e.Indexes.Len() == 1 {
 		out.Before = e.taskState(s, p, e.Indexes[0].First)
 	}
@@ -63,7 +63,7 @@ func (e ActTasks) apply(s *step) (Outcome, *state.Refusal) {
 	return out, nil
 }
 
-func (e ActTasks) audit(o Outcome) Audit {
+func (e ActTasks) audit(o Result) Audit {
 	a := Audit{Object: fmt.Sprintf("job %d tasks %s", e.Parent, e.Indexes), Change: string(e.Action), Refusal: o.Refusal}
 	if o.Refusal == nil && o.Before != o.After {
 		a.Change += fmt.Sprintf("; %s -> %s", o.Before, o.After)
@@ -73,16 +73,16 @@ func (e ActTasks) audit(o Outcome) Audit {
 
 // actTask acts on the task's job. Pending tasks, which have none, can only be
 // cancelled: cancelPending does it for all at once.
-func (e Act) actTask(s *step, p *state.Job, index int) Outcome {
+func (e Act) actTask(s *step, p *state.Job, index int) Result {
 	switch is, _ := p.Tasks.State(index); {
 	case is == state.TaskLive:
 		return e.act(s, s.jobs.get(s.arrays.Of(p.Number).Child(index)))
 	case is != state.TaskPending:
-		return Outcome{Message: "already " + string(array.EndOf(is))}
+		return Result{Message: "already " + string(array.EndOf(is))}
 	case e.Action == Cancel:
-		return Outcome{Message: "cancelled"}
+		return Result{Message: "cancelled"}
 	}
-	return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %d_%d is not in the queue yet: it can only be cancelled", p.Number, index),
+	return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("task %d_%d is not in the queue yet: it can only be cancelled", p.Number, index),
 		Hint: fmt.Sprintf("%s the whole job: %d", e.Action, p.Number)}}
 }
 
@@ -118,8 +118,8 @@ func (e ActTasks) taskState(s *step, p *state.Job, index int) job.State {
 
 // actActive does to all tasks of an array that hold something what makes sense
 // for such jobs alone.
-func (e Act) actActive(s *step, p *state.Job) Outcome {
-	did, last := 0, Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("no task of job %d runs", p.Number)}}
+func (e Act) actActive(s *step, p *state.Job) Result {
+	did, last := 0, Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("no task of job %d runs", p.Number)}}
 	for _, j := range s.arrays.children(p.Number) {
 		if !j.State.Active() {
 			continue
@@ -131,7 +131,7 @@ func (e Act) actActive(s *step, p *state.Job) Outcome {
 	if did == 0 {
 		return last
 	}
-	return Outcome{Message: fmt.Sprintf("%s of %d tasks", e.Action, did)}
+	return Result{Message: fmt.Sprintf("%s of %d tasks", e.Action, did)}
 }
 
 // move holds or releases a job, an array with its tasks that wait.

@@ -58,7 +58,7 @@ type CancelLaunch struct {
 	By     string
 }
 
-func (e CancelLaunch) apply(s *step) (out Outcome, refusal *state.Refusal) {
+func (e CancelLaunch) apply(s *step) (out Result, refusal *state.Refusal) {
 	j := s.jobs.get(e.Job)
 	if j == nil || j.Attempt == nil {
 		return out, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no step %d.%d", e.Job, e.Number)}
@@ -71,7 +71,7 @@ func (e CancelLaunch) apply(s *step) (out Outcome, refusal *state.Refusal) {
 	return out, nil
 }
 
-func (e CancelLaunch) audit(o Outcome) Audit {
+func (e CancelLaunch) audit(o Result) Audit {
 	return Audit{Object: fmt.Sprintf("step %d.%d", e.Job, e.Number), Change: o.Message}
 }
 

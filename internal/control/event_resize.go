@@ -26,12 +26,12 @@ type Resize struct {
 	By       string
 }
 
-func (e Resize) apply(s *step) (Outcome, *state.Refusal) {
+func (e Resize) apply(s *step) (Result, *state.Refusal) {
 	j := s.jobs.get(e.Number)
 	if j == nil {
-		return Outcome{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}, nil
+		return Result{Refusal: state.NoSuchJob(fmt.Sprint(e.Number))}, nil
 	}
-	out := Outcome{Before: j.State, After: j.State}
+	out := Result{Before: j.State, After: j.State}
 	targets, why := e.targets(s, j)
 	if why != nil {
 		out.Refusal = why
@@ -59,7 +59,7 @@ func (e Resize) apply(s *step) (Outcome, *state.Refusal) {
 	return out, nil
 }
 
-func (e Resize) audit(o Outcome) Audit {
+func (e Resize) audit(o Result) Audit {
 	return Audit{Object: fmt.Sprintf("job %d", e.Number), Change: cmp.Or(o.Message, "resized"), Refusal: o.Refusal}
 }
 

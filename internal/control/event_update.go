@@ -10,24 +10,24 @@ import (
 )
 
 // update changes a job that waits, or the time limit of one that runs.
-func (e Act) update(s *step, j *state.Job) Outcome {
+func (e Act) update(s *step, j *state.Job) Result {
 	may := e.Operator
 	if !may && e.Change.Limit > j.LimitNow() && j.State == job.Running && j.Ending == nil {
 		if r := s.longer(j, e.Change.Limit); r != nil {
-			return Outcome{Refusal: r}
+			return Result{Refusal: r}
 		}
 		may = true // that it runs on is nobody's loss
 	}
 	if r := e.Change.Refuse(j, may); r != nil {
-		return Outcome{Refusal: r}
+		return Result{Refusal: r}
 	}
 	next, text := e.Change.To(j)
 	if text == "" {
-		return Outcome{Message: "has that already"}
+		return Result{Message: "has that already"}
 	}
 	if next.Owner != *j.Owner {
 		if r := e.reassign(s, j, &next); r != nil {
-			return Outcome{Refusal: r}
+			return Result{Refusal: r}
 		}
 	}
 	j = s.jobs.change(j, fmt.Sprintf("%s by %s", text, e.By), func(j *state.Job) {
@@ -51,5 +51,5 @@ func (e Act) update(s *step, j *state.Job) Outcome {
 			task.update(s, t)
 		}
 	}
-	return Outcome{Message: "has " + text}
+	return Result{Message: "has " + text}
 }

@@ -32,25 +32,25 @@ func (a *attempts) halt(j *state.Job, reason job.Reason, text string) {
 }
 
 // haltByOrder is a user's or operator's order to halt a job.
-func (e Act) haltByOrder(s *step, j *state.Job) Outcome {
+func (e Act) haltByOrder(s *step, j *state.Job) Result {
 	switch {
 	case j.State == job.MustHalt || j.State == job.Halting:
-		return Outcome{Message: "is being halted already"}
+		return Result{Message: "is being halted already"}
 	case j.State != job.Running || j.Ending != nil:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be halted", j.Number, j.Words()),
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a job that runs can be halted", j.Number, j.Words()),
 			Hint: "a job that is starting can be queued again: gcancel --requeue"}}
 	case !j.Request.Restartable:
-		return Outcome{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is not restartable: what it has done would be lost", j.Number),
 			Hint: "jobs that save their work say so with request.scheduling.restartable; gcancel --requeue begins this one anew"}}
 	}
 	if r := e.waitAgain(s, j); r != nil {
-		return Outcome{Refusal: r}
+		return Result{Refusal: r}
 	}
 	s.attempts.halt(j, e.reason(), "halted by "+e.By)
 	if j.Parent > 0 {
-		return Outcome{Message: "is being halted; it will wait again, as the same task"}
+		return Result{Message: "is being halted; it will wait again, as the same task"}
 	}
-	return Outcome{Message: "is being halted; a new job will continue it"}
+	return Result{Message: "is being halted; a new job will continue it"}
 }
 
 // haltSent takes in that a rank was sent its halt signal.

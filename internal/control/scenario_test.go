@@ -378,9 +378,9 @@ func (w *world) answer(a any) string {
 		return fmt.Sprintf("refused (%s) %s: %s [%s]\n", a.Code, a.Path, a.Message, a.Hint)
 	case Submitted:
 		return fmt.Sprintf("job %d %s repeated=%t\n%s", a.Number, a.State, a.Repeated, lines(a.Left))
-	case Outcome:
-		return w.answer([]Outcome{a})
-	case []Outcome:
+	case Result:
+		return w.answer([]Result{a})
+	case []Result:
 		if a[0].Refusal != nil {
 			return w.answer(a[0].Refusal)
 		}

@@ -33,8 +33,8 @@ func (w *world) actTasks(action, text string) string {
 	if !ok {
 		w.t.Fatalf("%q names no tasks", text)
 	}
-	o := w.apply(ActTasks{Act: Act{Action: Action(action), By: "ann"}, Parent: n, Indexes: set}).(Outcome)
-	return w.answer([]Outcome{o})
+	o := w.apply(ActTasks{Act: Act{Action: Action(action), By: "ann"}, Parent: n, Indexes: set}).(Result)
+	return w.answer([]Result{o})
 }
 
 func (w *world) tasks(t *state.Tasks) string {

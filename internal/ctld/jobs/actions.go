@@ -61,11 +61,11 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		}
 		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
 		ev.Admin = t.admin
-		outcome, err := loop.Do(ctx, s.Loop, ev)
+		result, err := loop.Do(ctx, s.Loop, ev)
 		if err != nil {
 			return nil, err
 		}
-		takeOutcome(&out.Results[t.result], outcome)
+		takeResult(&out.Results[t.result], result)
 	}
 	most := actChunk
 	if order.Change.Moves() {
@@ -80,12 +80,12 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		if ev.Move, err = s.move(id, ev); err != nil {
 			return nil, err
 		}
-		outcomes, err := loop.Do(ctx, s.Loop, ev)
+		results, err := loop.Do(ctx, s.Loop, ev)
 		if err != nil {
 			return nil, err
 		}
-		for i, o := range outcomes {
-			takeOutcome(&out.Results[part[i].result], o)
+		for i, o := range results {
+			takeResult(&out.Results[part[i].result], o)
 		}
 	}
 	return &out, nil
@@ -136,14 +136,14 @@ func (s *Actions) noteDenied(ctx context.Context, action string, results []api.A
 	}
 }
 
-func takeOutcome(r *api.ActionResult, o control.Outcome) {
+func takeResult(r *api.ActionResult, o control.Result) {
 	r.Before, r.After, r.Message = o.Before, o.After, o.Message
 	if o.Refusal != nil {
 		r.Error = wire.Refused(o.Refusal)
 	}
 }
 
-// target is a job to act on and where its outcome goes.
+// target is a job to act on and where its result goes.
 type target struct {
 	number job.Number
 	result int

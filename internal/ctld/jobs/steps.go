@@ -44,7 +44,7 @@ func (s *Actions) actOnSteps(ctx context.Context, id access.Identity, in *actInp
 		if r.Number = j.Number; in.Body.Count {
 			continue
 		}
-		outcome, err := loop.Do(ctx, s.Loop, control.CancelLaunch{Job: j.Number, Number: number, By: id.User})
+		result, err := loop.Do(ctx, s.Loop, control.CancelLaunch{Job: j.Number, Number: number, By: id.User})
 		if refused := (*api.Error)(nil); errors.As(err, &refused) {
 			r.Error = refused
 			continue
@@ -52,7 +52,7 @@ func (s *Actions) actOnSteps(ctx context.Context, id access.Identity, in *actInp
 		if err != nil {
 			return err
 		}
-		takeOutcome(r, outcome)
+		takeResult(r, result)
 	}
 	return nil
 }
