@@ -8,11 +8,11 @@ type NodeAlive struct{ Name, Instance, Boot string }
 
 func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 	old := s.nodes.get(e.Name)
-	if old == nil || old.Instance != e.Instance {
+	if old == nil || old.Instance != e.Instance { // one with an empty state directory is another one: its first sync says so
 		return none{}, s.nodes.noNode(e.Name)
 	}
-	if why := s.cfg.patience().Other(s.now, old, e.Boot, false); why != "" {
-		return none{}, &state.Refusal{Code: state.Conflict, Message: notThat(e.Name, why)}
+	if why := s.cfg.patience().OtherMachine(s.now, old, e.Boot, false); why != "" {
+		return none{}, &state.Refusal{Code: state.Conflict, Message: otherMachine(e.Name, why)}
 	}
 	n := *old
 	n.LastSeen, n.Suspect = s.now, false

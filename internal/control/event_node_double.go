@@ -20,7 +20,7 @@ func (e NodeSync) double(s *step) string {
 	for num := range e.unlisted(s) { // a job that runs alone goes on also when the node is lost
 		forgets = forgets || !n.Lost || s.jobs.get(num).Attempt.Alone && e.Instance == n.Instance
 	}
-	why := s.cfg.patience().Other(s.now, n, e.Boot, forgets)
+	why := s.cfg.patience().OtherMachine(s.now, n, e.Boot, forgets)
 	if why == "" {
 		return ""
 	}
@@ -30,11 +30,11 @@ func (e NodeSync) double(s *step) string {
 		v.Double += ", at " + e.From
 	}
 	s.nodes.set(v)
-	return notThat(e.Name, why)
+	return otherMachine(e.Name, why)
 }
 
-// notThat says to a machine that it is not a node.
-func notThat(name, why string) string {
+// otherMachine is what a machine is told that says it is a node and is not believed.
+func otherMachine(name, why string) string {
 	return fmt.Sprintf("this is not the machine that is node %s: %s", name, why)
 }
 

@@ -54,7 +54,7 @@ func (e Resize) apply(s *step) (Result, *state.Refusal) {
 		out.Message = "has that already"
 		return out, nil
 	}
-	s.nodes.wakeAll(s.jobs.change(j, text, func(*state.Job) {}))
+	s.nodes.wakeAll(s.jobs.change(j, text, func(*state.Job) {})) // one line for all its ranks
 	out.Message = text
 	return out, nil
 }
@@ -63,7 +63,7 @@ func (e Resize) audit(o Result) Audit {
 	return Audit{Object: fmt.Sprintf("job %d", e.Number), Change: cmp.Or(o.Message, "resized"), Refusal: o.Refusal}
 }
 
-// resizeTargets is what each rank is to have, or why it cannot.
+// targets is what each rank is to have, or why it cannot.
 func (e Resize) targets(s *step, j *state.Job) ([]sched.Allocation, *state.Refusal) {
 	conflict := func(format string, args ...any) *state.Refusal {
 		return &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf(format, args...)}
@@ -102,9 +102,9 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 	if cpu <= 0 && mem <= 0 {
 		return ""
 	}
-	asked := words.Size(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
+	more := words.Size(sched.Allocation{MilliCPU: max(cpu, 0), MemMiB: max(mem, 0)})
 	if free := s.freeOn(from.Node, 0); cpu > free.MilliCPU || mem > free.MemMiB {
-		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, asked, from.Node, words.Size(free))
+		return fmt.Sprintf("job %d asks for %s more, and %s has %s free", j.Number, more, from.Node, words.Size(free))
 	}
 	if s.queue.plan == nil {
 		return ""
@@ -117,7 +117,7 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 			}
 			then := s.freeOn(from.Node, res.At)
 			if cpu > then.MilliCPU-a.MilliCPU && cpu > 0 || mem > then.MemMiB-a.MemMiB && mem > 0 {
-				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, asked, from.Node, job.Number(res.Job))
+				return fmt.Sprintf("job %d asks for %s more, which %s is to give to job %d before this job's time limit", j.Number, more, from.Node, job.Number(res.Job))
 			}
 		}
 	}
@@ -125,7 +125,8 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 }
 
 // freeOn is what of a node's cores, memory and disk no job holds at a moment, by
-// the time limits of those that run; 0 is now.
+// the time limits of those that run. At 0, which is now, each of them counts: one
+// may run on beyond its limit until it has ended.
 func (s *step) freeOn(name string, at sched.Time) sched.Allocation {
 	n := s.nodes.get(name)
 	free := sched.Allocation{Node: name, MilliCPU: int64(n.Inventory.CPUs) * 1000, MemMiB: n.Inventory.MemBytes >> 20, DiskMiB: n.Inventory.DiskBytes >> 20}
@@ -137,8 +138,8 @@ func (s *step) freeOn(name string, at sched.Time) sched.Allocation {
 	return free
 }
 
-// regrant changes a rank and the CPU and memory that it holds, for the scheduler
-// and the ledger in one step.
+// regrant changes a rank and the CPU and memory that it holds. The scheduler and the
+// ledger learn of it here, as both would go on with the old ones.
 func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Rank)) *state.Job {
 	old := j.Attempt.Ranks[i]
 	same := false
@@ -161,7 +162,8 @@ func (a *attempts) regrant(j *state.Job, i int, line string, edit func(*state.Ra
 	return j
 }
 
-// resized takes a node's answer.
+// resized takes in what a node says of a resize that it was asked for. What it says of an
+// earlier one changes nothing.
 func (a *attempts) resized(j *state.Job, i int, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	asked := r.Asked()

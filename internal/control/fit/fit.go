@@ -69,12 +69,12 @@ func (p Patience) Next(n *state.Node) sched.Time {
 	return 0
 }
 
-// Other is why a machine that says it is n, in another boot than the one that was heard
+// OtherMachine is why a machine that says it is n, in another boot than the one that was heard
 // last, is not believed; empty: it is n, restarted. A machine that runs is heard well
 // within half of the time after which it is suspect. While it was silent for less, there may be two
 // with one key and one state directory; and where forgets says that it does not know ranks whose
 // programs had begun and may go on.
-func (p Patience) Other(now sched.Time, n *state.Node, boot string, forgets bool) string {
+func (p Patience) OtherMachine(now sched.Time, n *state.Node, boot string, forgets bool) string {
 	if n.Boot == "" || boot == "" || n.Boot == boot {
 		return ""
 	}
