@@ -28,13 +28,13 @@ type Client struct {
 	Stall    time.Duration  // a try without a byte for that long has failed
 	Pause    time.Duration  // before the second try; it doubles with each
 
-	chunk int64 // of large objects; tests make it small
-	way   way   // instead of the network, for tests; nil: none
+	pieceSize int64 // of large objects; tests make it small
+	way       way   // instead of the network, for tests; nil: none
 }
 
 // New returns a client with what is usual.
 func New(g reach.Guard) *Client {
-	return &Client{Guard: g, Parallel: 8, Stall: time.Minute, Pause: time.Second, chunk: 16 << 20}
+	return &Client{Guard: g, Parallel: 8, Stall: time.Minute, Pause: time.Second, pieceSize: 16 << 20}
 }
 
 // way is what requests go out by.

@@ -193,7 +193,7 @@ func (x *fetching) missing(ctx context.Context, list []Object) ([]Object, error)
 	group.SetLimit(max(1, x.c.Parallel))
 	for i, o := range list {
 		if st, err := x.root.Lstat(o.Name); err == nil && o.Version != "" && before[o.Name] == o && st.Mode().IsRegular() && st.Size() == o.Size {
-			group.Go(func() error { here[i] = x.whole(ctx, o); return nil })
+			group.Go(func() error { here[i] = x.intact(ctx, o); return nil })
 		}
 	}
 	_ = group.Wait()
@@ -248,7 +248,7 @@ func (x *fetching) bringAll(ctx context.Context, list []Object) error {
 		if ctx.Err() != nil {
 			break
 		}
-		p, err := x.open(o)
+		p, err := x.makeFile(o)
 		if err != nil {
 			_ = group.Wait()
 			return err
@@ -286,14 +286,14 @@ func (x *fetching) bring(ctx context.Context, p *partial, i int) error {
 	}
 	c := &coming{partial: p, file: f, sum: newSum(), at: from, to: to}
 	err = x.c.retry(ctx, func(ctx context.Context) (bool, error) {
-		if p.Whole && c.at > 0 { // from its beginning again
+		if p.FromStart && c.at > 0 { // from its beginning again
 			x.done.Add(-c.at)
 			c.at = 0
 			c.sum.Reset()
 		}
 		began := c.at
 		err := x.read(ctx, c)
-		return c.at > began && !p.Whole, err
+		return c.at > began && !p.FromStart, err
 	})
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func TestGoesOnWithDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := newServer(t), testClient()
-			c.Parallel, c.chunk = 1, 8<<20
+			c.Parallel, c.pieceSize = 1, 8<<20
 			dir := files(t, map[string]int{"a": 3, "b": 32 << 20})
 			if err := put(t, c, s, dir, "s3://lab/d/"); err != nil {
 				t.Fatal(err)

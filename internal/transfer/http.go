@@ -41,7 +41,7 @@ func (s *httpSource) Close() { s.transport.CloseIdleConnections() }
 
 // List asks for the first byte: unlike HEAD, that works with signed URIs.
 func (s *httpSource) List(ctx context.Context) ([]Object, error) {
-	o := Object{Size: -1, Whole: true}
+	o := Object{Size: -1, FromStart: true}
 	err := s.c.retry(ctx, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.c.Stall)
 		defer cancel()
@@ -59,7 +59,7 @@ func (s *httpSource) List(ctx context.Context) ([]Object, error) {
 		case http.StatusPartialContent:
 			_, total, _ := strings.Cut(resp.Header.Get("Content-Range"), "/")
 			if n, err := strconv.ParseInt(total, 10, 64); err == nil && n >= 0 {
-				o.Size, o.Whole = n, false
+				o.Size, o.FromStart = n, false
 			}
 		case http.StatusRequestedRangeNotSatisfiable:
 			o.Size = 0
@@ -78,7 +78,7 @@ func version(h http.Header) string {
 }
 
 func (s *httpSource) Open(ctx context.Context, o Object, from, to int64) (io.ReadCloser, error) {
-	if o.Whole {
+	if o.FromStart {
 		resp, err := s.get(ctx, "", "")
 		if err != nil {
 			return nil, err

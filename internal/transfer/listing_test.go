@@ -83,7 +83,7 @@ func TestPartsEnd(t *testing.T) {
 		fmt.Fprintf(w, `<ListPartsResult><IsTruncated>%t</IsTruncated><NextPartNumberMarker>%d</NextPartNumberMarker><Part><PartNumber>%d</PartNumber><ETag>"t"</ETag><Size>5</Size></Part></ListPartsResult>`, asked < 100, asked, asked)
 		return true
 	})
-	b, err := c.open(s.at, "s3://lab/x")
+	b, err := c.bucket(s.at, "s3://lab/x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (s *server) count(method string) int { return len(s.Requests(method + " "))
 // server as long as the node does: the machine may be busy.
 func testClient() *Client {
 	c := New(reach.Guard{Hosts: []string{"127.0.0.1"}, PlainHTTP: true})
-	c.Pause, c.chunk = time.Millisecond, 5<<20
+	c.Pause, c.pieceSize = time.Millisecond, 5<<20
 	return c
 }
 

@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 )
 
-// pieceSums has the sum of each piece that came, in a file that who goes on after a break reads.
-// What they go on with is what the disk has then: a power cut may have kept a sum and not the
-// bytes, and a disk may have changed them since.
+// pieceSums has the sum of each piece that came, in a file that is read when a transfer goes on
+// after a break. The pieces are then held against their sums: a power cut may have kept a sum and
+// not the bytes, and a disk may have changed them since.
 type pieceSums struct {
 	known map[pieceID]uint32 // of before; never changes
 
@@ -83,16 +83,16 @@ type partial struct {
 	id     [16]byte
 	path   string
 	pieces int
-	size   int64 // of a piece
-	left   atomic.Int64
+	size   int64        // of a piece
+	left   atomic.Int64 // pieces that are still to come
 }
 
-// partial is how an object comes.
-func (x *fetching) partial(o Object) *partial {
+// newPartial says in which pieces an object comes, and into which file. Nothing is made yet.
+func (x *fetching) newPartial(o Object) *partial {
 	sum := sha256.Sum256([]byte(o.Name + "\x00" + o.Version + "\x00" + fmt.Sprint(o.Size)))
-	p := &partial{Object: o, id: [16]byte(sum[:16]), size: x.c.chunk, pieces: 1}
+	p := &partial{Object: o, id: [16]byte(sum[:16]), size: x.c.pieceSize, pieces: 1}
 	p.path = filepath.Join(x.Dir, partsDir, hex.EncodeToString(p.id[:]))
-	if o.Size > p.size && !o.Whole {
+	if o.Size > p.size && !o.FromStart {
 		p.pieces = int((o.Size + p.size - 1) / p.size)
 	} else {
 		p.size = o.Size
@@ -103,6 +103,7 @@ func (x *fetching) partial(o Object) *partial {
 
 func (p *partial) piece(i int) pieceID { return pieceID{p.id, uint32(i)} }
 
+// interval is where a piece begins and ends; it ends at -1 where the size of the object is not known.
 func (p *partial) interval(i int) (from, to int64) {
 	if p.Size < 0 {
 		return 0, -1
@@ -110,9 +111,9 @@ func (p *partial) interval(i int) (from, to int64) {
 	return int64(i) * p.size, min(int64(i+1)*p.size, p.Size)
 }
 
-// open makes the file of an object, or finds it.
-func (x *fetching) open(o Object) (*partial, error) {
-	p := x.partial(o)
+// makeFile makes the file of an object, or finds the one that was there before a break.
+func (x *fetching) makeFile(o Object) (*partial, error) {
+	p := x.newPartial(o)
 	f, err := os.OpenFile(p.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, local(err)
@@ -126,8 +127,8 @@ func (x *fetching) open(o Object) (*partial, error) {
 	return p, nil
 }
 
-// has says whether a piece in f is the one that came before a break. What has no version may be
-// another thing by now; nothing has no bytes to be asked for.
+// has says whether a piece in f is the one that came before a break. An object without a version
+// may be another one by now, so none of it counts. One without bytes is there at once.
 func (x *fetching) has(p *partial, f *os.File, i int) bool {
 	from, to := p.interval(i)
 	want, ok := x.sums.known[p.piece(i)]
@@ -139,14 +140,14 @@ func (x *fetching) has(p *partial, f *os.File, i int) bool {
 	return err == nil && n == to-from && sum.Sum32() == want
 }
 
-// whole says whether an object that was put to its place before a break is what came then.
-func (x *fetching) whole(ctx context.Context, o Object) bool {
+// intact says whether an object that was put to its place before a break still is what came then.
+func (x *fetching) intact(ctx context.Context, o Object) bool {
 	f, err := x.root.Open(o.Name)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	p := x.partial(o)
+	p := x.newPartial(o)
 	for i := range p.pieces {
 		if ctx.Err() != nil || !x.has(p, f, i) {
 			return false

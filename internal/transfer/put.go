@@ -15,7 +15,7 @@ import (
 type wrapper = func(io.Reader) io.Reader
 
 // S3Sink is an object, or a prefix if the URI ends in a slash.
-func (c *Client) S3Sink(at S3, uri string) (Sink, error) { return c.open(at, uri) }
+func (c *Client) S3Sink(at S3, uri string) (Sink, error) { return c.bucket(at, uri) }
 
 // maxParts is what S3 takes of one object, less some.
 const maxParts = 9000
@@ -27,8 +27,8 @@ func (b *bucket) Put(ctx context.Context, w *sending, f *os.File, o Object, j *j
 	if b.key != "" && !strings.HasSuffix(b.key, "/") && o.Name != "" {
 		key = b.key + "/" + o.Name
 	}
-	if o.Size > b.c.chunk {
-		return (&upload{bucket: b, sending: w, journal: j, object: o, key: key, size: max(b.c.chunk, (o.Size+maxParts-1)/maxParts)}).run(ctx, f)
+	if o.Size > b.c.pieceSize {
+		return (&upload{bucket: b, sending: w, journal: j, object: o, key: key, size: max(b.c.pieceSize, (o.Size+maxParts-1)/maxParts)}).run(ctx, f)
 	}
 	return w.request(ctx, func(ctx context.Context, count wrapper) error {
 		body := count(io.NewSectionReader(f, 0, o.Size))

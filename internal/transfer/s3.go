@@ -36,8 +36,8 @@ type bucket struct {
 	key       string // of the object, or the beginning of several up to a slash
 }
 
-// open connects to nothing yet.
-func (c *Client) open(at S3, uri string) (*bucket, error) {
+// bucket is that of a URI. Nothing is asked yet.
+func (c *Client) bucket(at S3, uri string) (*bucket, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "s3" || u.Host == "" {
 		return nil, fail(Invalid, "is no URI of the form s3://BUCKET/KEY")
@@ -74,7 +74,7 @@ func (c *Client) open(at S3, uri string) (*bucket, error) {
 }
 
 // S3Source is an object, or all objects below a prefix that ends in a slash.
-func (c *Client) S3Source(at S3, uri string) (Source, error) { return c.open(at, uri) }
+func (c *Client) S3Source(at S3, uri string) (Source, error) { return c.bucket(at, uri) }
 
 func (b *bucket) Close() { b.transport.CloseIdleConnections() }
 

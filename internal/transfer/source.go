@@ -20,10 +20,10 @@ type Source interface {
 
 // Object is one file of a source.
 type Object struct {
-	Name    string `json:"name"`
-	Size    int64  `json:"size"`              // -1: not known
-	Version string `json:"version,omitempty"` // changes with the content; "": not known
-	Whole   bool   `json:"whole,omitempty"`   // it can only be read from its beginning
+	Name      string `json:"name"`
+	Size      int64  `json:"size"`              // -1: not known
+	Version   string `json:"version,omitempty"` // changes with the content; "": not known
+	FromStart bool   `json:"whole,omitempty"`   // it can only be read from its beginning
 }
 
 // maxObjects bounds the files of one source.
