@@ -181,7 +181,7 @@ func (ex *explainer) fewer(kind *jobKind, left int64) []int64 {
 			continue
 		}
 		for _, n := range nodeKind.Nodes {
-			if n.Open() && kind.Shape.Named(n) {
+			if n.TakesJobs() && kind.Shape.Named(n) {
 				try = append(try, int64(f.GPUs.And(n.Free).Count()))
 			}
 		}
@@ -235,7 +235,7 @@ func (ex *explainer) smaller(kind *jobKind) (cpu, mem int64) {
 			continue
 		}
 		for _, n := range nodeKind.Nodes {
-			if !n.Open() || !shape.Named(n) || gpus.And(n.Free).Count() < shape.Least() || n.CPUFree < 1000 || n.MemFree < 1 {
+			if !n.TakesJobs() || !shape.Named(n) || gpus.And(n.Free).Count() < shape.Least() || n.CPUFree < 1000 || n.MemFree < 1 {
 				continue
 			}
 			c, m := min(n.CPUFree/1000*1000, shape.MilliCPU), min(n.MemFree, shape.MemMiB)
@@ -258,7 +258,7 @@ func (ex *explainer) mostMemory(kind *jobKind) (most int64) {
 			continue
 		}
 		for _, n := range nodeKind.Nodes {
-			if _, ok := n.Room(&shape, f); ok && n.Open() && kind.Shape.Named(n) {
+			if _, ok := n.Room(&shape, f); ok && n.TakesJobs() && kind.Shape.Named(n) {
 				most = max(most, n.MemFree)
 			}
 		}

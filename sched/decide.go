@@ -151,7 +151,7 @@ func (r *round) expire(id JobID) {
 // interactive: they would have to wait.
 func (r *round) rejectInteractive(q *kindQueue) {
 	if q.interactive {
-		r.open(q)
+		r.sortClasses(q)
 		r.rejectAll(&q.classes[0])
 	}
 }

@@ -23,7 +23,7 @@ func (ex *explainer) nodes(e *entry) []NodeReason {
 			}
 		}
 		v.Code, v.Text = ex.onNode(n, kind, f)
-		if v.Code != CodeNever && n.Open() {
+		if v.Code != CodeNever && n.TakesJobs() {
 			if at := ex.calendar.earliestOn(n, kind, ex.now); at < Never {
 				v.At = at
 			}
@@ -51,9 +51,9 @@ func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, st
 		return CodeNever, "has another name than the job asks for"
 	case !f.OK:
 		return CodeNever, n.MisfitText(shape, f.Why)
-	case f.Away != "" && n.Open():
+	case f.Away != "" && n.TakesJobs():
 		return CodeResources, n.AwayText(f.Away)
-	case !n.Open():
+	case !n.TakesJobs():
 		text := string(n.State)
 		if n.Reason != "" {
 			text += ": " + n.Reason

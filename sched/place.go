@@ -51,7 +51,7 @@ func (r *round) findWay(kind *jobKind) []spot {
 			break
 		}
 		f := kind.Shape.On(nodeKind)
-		if !f.Now() || nodeKind.Open == 0 {
+		if !f.Now() || nodeKind.Taking == 0 {
 			continue
 		}
 		r.stats.Visited += nodeKind.Each(kind.Shape, func(n *nodes.Node) bool {
@@ -128,7 +128,7 @@ func (r *round) findRest(kind *jobKind, taken []spot) *spot {
 	var avail nodes.GPUSet
 	for _, n := range r.s.index.Sorted {
 		f := small.Shape.On(n.Kind)
-		if !f.Now() || !n.Open() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
+		if !f.Now() || !n.TakesJobs() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
 			continue
 		}
 		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.Count() > avail.Count()) {
@@ -152,7 +152,7 @@ func (r *round) findAlike(kind *jobKind) []spot {
 	var all []spot
 	for _, nodeKind := range r.s.index.Order {
 		f := kind.Shape.On(nodeKind)
-		if !f.Now() || nodeKind.Open == 0 {
+		if !f.Now() || nodeKind.Taking == 0 {
 			continue
 		}
 		var found []spot

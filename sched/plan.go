@@ -19,9 +19,9 @@ type Plan struct {
 	Wake         Time          // the earliest moment at which time alone may change the decision; 0: none
 	Stats        Stats
 
-	classReasons map[uint64]waitReason // by class
-	kindReasons  map[uint64]waitReason // by kind, of classes that have none
-	first        JobID                 // of strict order: blocks all that have no reason of their own; 0 if none does
+	classReasons map[uint64]waitReason // why the jobs of a class wait, by its id
+	kindReasons  map[uint64]waitReason // the same of a kind, for its classes that have no reason of their own
+	first        JobID                 // in strict order, the job that all after it wait for, where they have no reason of their own; 0 if there is none
 	now          Time
 }
 
@@ -73,9 +73,9 @@ type Code string
 // The codes, in the order in which Explain lists them.
 const (
 	CodeNever           Code = "Never"       // no node, as they are now, can ever hold it, or it is beyond a limit by itself
-	CodeLimit           Code = "Limit"       // its user, project, qos or bucket has all it may have
+	CodeLimit           Code = "Limit"       // its user, project, qos or bucket (see Job.Bucket) has all it may have
 	CodePartition       Code = "Partition"   // none that it names lets jobs start
-	CodeDependency      Code = "Dependency"  // for the owner: the scheduler knows no dependencies
+	CodeDependency      Code = "Dependency"  // never of a plan: for those who use this package, which knows no dependencies
 	CodeBeginTime       Code = "BeginTime"   // not before
 	CodeReservation     Code = "Reservation" // a window or maintenance keeps it off
 	CodeLicenses        Code = "Licenses"    // too few of a licence are free
@@ -100,68 +100,4 @@ func (r Reason) String() string {
 		return string(r.Code)
 	}
 	return string(r.Code) + ": " + r.Text
-}
-
-// placing is a job's place in the plan.
-type placing struct {
-	e     *entry
-	kind  *jobKind // of e, or with a shorter limit
-	at    Time
-	spots []spot
-}
-
-// book puts a job's place into the plan.
-func (r *round) book(p placing) {
-	kind := p.kind
-	for _, sp := range p.spots {
-		r.calendar.timeline(sp.node).book(booking{p.at, p.at + kind.predicted, kind.use(sp), p.e.id})
-	}
-	r.calendar.licenses.Reserve(p.e.id, p.at, p.at+kind.predicted, kind.Shape.Licenses)
-	r.usage.count(p.e.class, p.at, kind.milliAt(p.spots))
-	r.placed = append(r.placed, p)
-	r.plan.Reservations = append(r.plan.Reservations, Reservation{Job: p.e.id, At: p.at, Ranks: kind.allocations(p.spots), Limit: kind.granted(p.e.class)})
-}
-
-// replan gives all jobs that have a reservation a new one, in the same order, by
-// what is expected to be free now: the next round will do the same. It returns
-// the places that they had, for restore, and false where one of the jobs that
-// others are ended for would not start soon any more.
-func (r *round) replan(soon Time) (old []placing, ok bool) {
-	old = r.unplan()
-	for _, p := range old {
-		next := r.soonest(p.e, r.now)
-		if next.spots == nil || next.at > soon && r.paid[p.e.id] {
-			return old, false
-		}
-		r.book(next)
-	}
-	return old, true
-}
-
-// restore puts the places back that replan took.
-func (r *round) restore(old []placing) {
-	r.unplan()
-	for _, p := range old {
-		r.book(p)
-	}
-}
-
-// unplan takes all places out of the plan, but for promises of the last round
-// to jobs that were not looked at yet.
-func (r *round) unplan() []placing {
-	old := r.placed
-	r.placed, r.plan.Reservations = nil, nil
-	clear(r.usage.planned)
-	r.calendar.licenses.Release(func(id JobID) bool { _, promised := r.promises[id]; return !promised })
-	for _, n := range r.calendar.lined {
-		l := r.calendar.timeline(n)
-		booked := l.booked
-		r.calendar.project(n, l)
-		for _, b := range booked {
-			if _, promised := r.promises[b.job]; promised {
-				l.book(b)
-			}
-		}
-	}
-	return old
 }

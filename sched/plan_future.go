@@ -88,7 +88,7 @@ func (r *round) earliestWay(kind *jobKind, from Time) (Time, []spot) {
 	at := Never
 	for {
 		for n := search.Next(at); n != nil; n = search.Next(at) {
-			if !n.Open() || !kind.Shape.On(n.Kind).Now() || !kind.Shape.Named(n) {
+			if !n.TakesJobs() || !kind.Shape.On(n.Kind).Now() || !kind.Shape.Named(n) {
 				continue
 			}
 			if t := r.calendar.earliestOn(n, kind, from); t < Never {
@@ -118,7 +118,7 @@ func (r *round) earliestWay(kind *jobKind, from Time) (Time, []spot) {
 // spotsAt is where the ranks of a kind go at a time at which enough nodes have room.
 func (r *round) spotsAt(kind *jobKind, list []candidate, at Time) []spot {
 	list = slices.DeleteFunc(list, func(c candidate) bool { return c.at != at })
-	slices.SortFunc(list, func(a, b candidate) int { return nodes.InOrder(a.node, b.node) })
+	slices.SortFunc(list, func(a, b candidate) int { return nodes.ByPlace(a.node, b.node) })
 	found := make([]spot, 0, len(list))
 	for _, c := range list {
 		avail, _, ok := r.calendar.timeline(c.node).room(c.node, kind, at, at+kind.predicted)

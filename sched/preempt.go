@@ -36,7 +36,7 @@ func lostWork(run *nodes.Run, now Time) int64 {
 func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 	lower := r.policy.QOS[r.s.qosOf(e.class.account.qos)].Preempts
 	soon := r.now + r.policy.HaltGrace
-	if len(lower) == 0 || known && at <= soon || len(r.paid) >= maxPreemptors || r.tries >= maxTries {
+	if len(lower) == 0 || known && at <= soon || len(r.preemptors) >= maxPreemptors || r.tries >= maxTries {
 		return nil
 	}
 	r.tries++
@@ -59,10 +59,10 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 		r.restore(old)
 		return nil
 	}
-	if r.paid == nil {
-		r.paid = map[JobID]bool{}
+	if r.preemptors == nil {
+		r.preemptors = map[JobID]bool{}
 	}
-	r.paid[e.id] = true
+	r.preemptors[e.id] = true
 	halts := make([]Halt, 0, len(r.calendar.halted)-from)
 	for _, run := range r.calendar.halted[from:] {
 		halts = append(halts, Halt{run.Job.ID, e.id, lostWork(run, r.now)})
@@ -81,7 +81,7 @@ func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 				continue
 			}
 			for _, n := range nodeKind.Nodes {
-				if taken[n] || !n.Open() || !kind.Shape.Named(n) {
+				if taken[n] || !n.TakesJobs() || !kind.Shape.Named(n) {
 					continue
 				}
 				found, lost, ok := r.victims(n, kind, lower, soon)

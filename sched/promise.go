@@ -49,7 +49,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 	var p promise
 	for _, a := range res.Ranks {
 		n := r.s.index.Nodes[a.Node]
-		if n == nil || !n.Open() || !kind.has([]*nodes.Node{n}) {
+		if n == nil || !n.TakesJobs() || !kind.has([]*nodes.Node{n}) {
 			return promise{}, false
 		}
 		var gpus nodes.GPUSet

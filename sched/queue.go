@@ -68,7 +68,7 @@ func (s *State) Dequeue(id JobID) bool {
 	if c.live == 0 {
 		s.dropClass(c)
 	}
-	s.due.Settle(len(s.waiting), s.counts)
+	s.due.Trim(len(s.waiting), s.counts)
 	return true
 }
 

@@ -30,8 +30,8 @@ type round struct {
 	reserved int // jobs with a reservation
 	queue    roundQueue
 
-	placed []placing      // the reservations of this round, in order
-	paid   map[JobID]bool // jobs that others are ended for
+	placed     []placing      // the reservations of this round, in order
+	preemptors map[JobID]bool // jobs that others are ended for
 
 	tries, exact int
 }

@@ -14,9 +14,9 @@ type roundQueue struct {
 type kindQueue struct {
 	*jobKind
 	size    int64        // priority points of the shape's size
-	best    int          // the head to look at, until opened
+	best    int          // the head to look at, until sorted
 	score   int64        // its priority
-	opened  bool         // classes is made
+	sorted  bool         // classes is made
 	classes []classQueue // a heap of those that still have jobs to look at
 	blocked bool         // there is no room now
 	why     *blocked
@@ -33,7 +33,7 @@ func (h *roundQueue) empty() bool { return len(h.kinds) == 0 }
 
 func (h *roundQueue) first() (*kindQueue, *class, *entry) {
 	q := h.kinds[0]
-	if q.opened {
+	if q.sorted {
 		c := q.classes[0]
 		return q, c.class, c.jobs[c.next]
 	}
@@ -84,7 +84,7 @@ func (r *round) findBest(q *kindQueue) bool {
 			continue
 		}
 		if head.rare && head.class.jobs[head.class.head].deadline() <= r.now {
-			r.open(q) // the next job of the class counts
+			r.sortClasses(q) // the next job of the class counts
 			return len(q.classes) > 0
 		}
 		score := r.score(q, head, head.since, head.id)
@@ -101,12 +101,12 @@ func (r *round) findBest(q *kindQueue) bool {
 	return q.best >= 0
 }
 
-// open sorts the classes of a kind.
-func (r *round) open(q *kindQueue) {
-	if q.opened {
+// sortClasses makes the heap of a kind's classes, when more than its head is looked at.
+func (r *round) sortClasses(q *kindQueue) {
+	if q.sorted {
 		return
 	}
-	q.opened, q.classes = true, q.classes[:0]
+	q.sorted, q.classes = true, q.classes[:0]
 	for i := range q.heads {
 		head := &q.heads[i]
 		c := classQueue{class: head.class, next: head.class.head}
@@ -150,7 +150,7 @@ func (r *round) forward(q *kindQueue, c *classQueue) bool {
 // advance steps past the first job.
 func (h *roundQueue) advance(r *round) {
 	q := h.kinds[0]
-	r.open(q)
+	r.sortClasses(q)
 	if !r.forward(q, &q.classes[0]) {
 		h.dropClass(r)
 		return
@@ -162,7 +162,7 @@ func (h *roundQueue) advance(r *round) {
 // dropClass takes the first job's class out of the round.
 func (h *roundQueue) dropClass(r *round) {
 	q := h.kinds[0]
-	r.open(q)
+	r.sortClasses(q)
 	heap.Pop((*classHeap)(q))
 	if len(q.classes) == 0 {
 		heap.Pop(h)
@@ -190,7 +190,7 @@ func (h *roundQueue) rejectRest(r *round) {
 		if !q.interactive {
 			continue
 		}
-		r.open(q)
+		r.sortClasses(q)
 		for i := range q.classes {
 			r.rejectAll(&q.classes[i])
 		}
@@ -220,7 +220,7 @@ func (h *roundQueue) Pop() any {
 
 // top is the next job of the kind and its priority.
 func (q *kindQueue) top() (int64, *entry) {
-	if q.opened {
+	if q.sorted {
 		c := &q.classes[0]
 		return c.score, c.jobs[c.next]
 	}

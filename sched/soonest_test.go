@@ -16,7 +16,7 @@ func earliestOfAll(r *round, kind *jobKind, from Time) (Time, []spot) {
 	var list []candidate
 	for _, nodeKind := range r.s.index.Order {
 		for _, n := range nodeKind.Nodes {
-			if n.Open() && kind.Shape.On(nodeKind).Now() && kind.Shape.Named(n) {
+			if n.TakesJobs() && kind.Shape.On(nodeKind).Now() && kind.Shape.Named(n) {
 				list = append(list, candidate{n, r.calendar.earliestOn(n, kind, from)})
 			}
 		}

@@ -287,6 +287,6 @@ func (w *world) reserve(win Window) {
 		t.Fatal(err)
 	}
 	if got, ok := w.s.Window(win.Name); ok && err == nil && (got.Count > 0 || got.GPUsPerNode > 0 || got.Validate() != nil) {
-		t.Fatalf("window is not settled: %+v", got)
+		t.Fatalf("nodes of the window are not chosen: %+v", got)
 	}
 }

@@ -33,9 +33,9 @@ func (d *Queue) Pop() any {
 // Add puts a moment in.
 func (d *Queue) Add(x Moment) { heap.Push(d, x) }
 
-// Settle forgets those that do not count any more once there are more than
+// Trim forgets those that do not count any more once there are more than
 // twice as many as waiting jobs.
-func (d *Queue) Settle(waiting int, counts func(Moment) bool) {
+func (d *Queue) Trim(waiting int, counts func(Moment) bool) {
 	if len(*d) < 2*waiting+64 {
 		return
 	}

@@ -41,7 +41,7 @@ func (ix *Index) Count(req *Request, now spec.Time) Counts {
 			}
 			out.Nodes++
 			switch {
-			case !n.Open():
+			case !n.TakesJobs():
 				out.Closed++
 			case f.Away == "": // else see Storage
 				out.count(n, req, f, now)
@@ -78,7 +78,7 @@ func (kind *Kind) full(shape *Shape) bool {
 // countByFree counts the nodes of a kind, and looks only at those that have a GPU free.
 func (c *Counts) countByFree(kind *Kind, req *Request, f Fit, now spec.Time) {
 	c.Nodes += kind.Known
-	c.Closed += kind.Known - kind.Open
+	c.Closed += kind.Known - kind.Taking
 	for w := 1; w < len(kind.whole); w++ {
 		for i := kind.whole[w].next(0); i >= 0; i = kind.whole[w].next(i + 1) {
 			c.count(kind.Nodes[i], req, f, now)

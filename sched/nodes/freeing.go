@@ -9,8 +9,8 @@ import (
 
 // Freeing says, for one round, when nodes can have something free at the earliest:
 // when so much of what runs on them has ended. What is planned makes it later,
-// never sooner. So who looks for the soonest start asks the nodes in this order,
-// and not those after the time that was found.
+// never sooner. So a search for the soonest start looks at the nodes in this order,
+// and at none after the time that was found.
 type Freeing struct {
 	now spec.Time
 	end func(*Run) spec.Time // when it is reckoned to end
@@ -19,34 +19,36 @@ type Freeing struct {
 	first  []int32         // where those of a node begin, by its place
 	nodes  []*Node         // that take jobs, by place: the order of the index
 	byGPUs map[int][]bound // by number of GPUs
-	loose  []bool          // by Node.No: jobs on it are to end sooner than they were
+	early  []bool          // by Node.No: jobs on it end sooner than ends says, which holds for it no more
 	sooner []*Node         // these
 }
 
+// freed is a moment at which jobs on a node end.
 type freed struct {
 	at   spec.Time
 	gpus int32 // free from then on, if nothing else is put there
 }
 
+// bound is a time before which a node cannot have room.
 type bound struct {
 	at    spec.Time
-	place int32
+	place int32 // of the node, in Freeing.nodes
 }
 
 // NewFreeing makes one. No job's end may come sooner later on, but by Sooner.
 func NewFreeing(index *Index, now spec.Time, end func(*Run) spec.Time) *Freeing {
 	ends, count := 0, 0
 	for _, n := range index.Sorted {
-		if n.Open() {
+		if n.TakesJobs() {
 			ends += 1 + len(n.Ranks)
 			count++
 		}
 	}
-	f := &Freeing{now: now, end: end, byGPUs: map[int][]bound{}, loose: make([]bool, len(index.Sorted)),
+	f := &Freeing{now: now, end: end, byGPUs: map[int][]bound{}, early: make([]bool, len(index.Sorted)),
 		ends: make([]freed, 0, ends), nodes: make([]*Node, 0, count), first: make([]int32, 0, count+1)}
 	for _, kind := range index.Order {
 		for _, n := range kind.Nodes {
-			if n.Open() {
+			if n.TakesJobs() {
 				n.place = int32(len(f.nodes))
 				f.nodes = append(f.nodes, n)
 				f.first = append(f.first, int32(len(f.ends)))
@@ -73,13 +75,13 @@ func (f *Freeing) add(n *Node) {
 
 // Sooner says that jobs on the node end sooner than they were reckoned to.
 func (f *Freeing) Sooner(n *Node) {
-	if !f.loose[n.No] {
-		f.loose[n.No] = true
+	if !f.early[n.No] {
+		f.early[n.No] = true
 		f.sooner = append(f.sooner, n)
 	}
 }
 
-// In the map, what is not a number of GPUs.
+// Keys of byGPUs that are no number of GPUs.
 const (
 	anything = -1 // a rank may start beside others at once
 	all      = -2 // nothing else may be on the node
@@ -131,7 +133,7 @@ func soonest(own []freed, key int) (at spec.Time, ok bool) {
 type Search struct {
 	f     *Freeing
 	list  []bound
-	loose int // of f.sooner, that were given
+	given int // how many of f.sooner, which go first as no bound holds for them
 }
 
 // Search begins a search for a rank of the shape.
@@ -139,19 +141,19 @@ func (f *Freeing) Search(shape *Shape) Search { return Search{f: f, list: f.of(s
 
 // Next is the next node that may have room at the time or before; nil: there is none.
 func (s *Search) Next(until spec.Time) *Node {
-	if s.loose < len(s.f.sooner) {
-		s.loose++
-		return s.f.sooner[s.loose-1]
+	if s.given < len(s.f.sooner) {
+		s.given++
+		return s.f.sooner[s.given-1]
 	}
 	for len(s.list) > 0 && s.list[0].at <= until {
 		n := s.f.nodes[s.list[0].place]
 		s.list = s.list[1:]
-		if !s.f.loose[n.No] {
+		if !s.f.early[n.No] {
 			return n
 		}
 	}
 	return nil
 }
 
-// InOrder compares two nodes that take jobs by where the index has them.
-func InOrder(a, b *Node) int { return cmp.Compare(a.place, b.place) }
+// ByPlace compares two nodes that take jobs by where the index has them.
+func ByPlace(a, b *Node) int { return cmp.Compare(a.place, b.place) }

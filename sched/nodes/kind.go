@@ -23,7 +23,7 @@ type Kind struct {
 
 	Nodes    []*Node   // by name; position in it is node.pos
 	Known    int       // how many are not removed
-	Open     int       // how many take jobs
+	Taking   int       // how many take jobs
 	Switched bool      // some node is under a switch
 	whole    []nodeSet // by number of free whole GPUs: nodes that take jobs
 	part     nodeSet   // of these, the ones with a GPU that is partly used
@@ -87,7 +87,7 @@ func (kind *Kind) refresh() {
 		}
 		return out
 	}
-	kind.whole, kind.cores, kind.part, kind.Known, kind.Open = sets(len(kind.Sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
+	kind.whole, kind.cores, kind.part, kind.Known, kind.Taking = sets(len(kind.Sample.GPUs)+1), sets(coresBuckets), make(nodeSet, words), 0, 0
 	for i, n := range kind.Nodes {
 		n.pos = i
 		n.indexed = false
@@ -95,8 +95,8 @@ func (kind *Kind) refresh() {
 		if !n.Gone {
 			kind.Known++
 		}
-		if n.Open() {
-			kind.Open++
+		if n.TakesJobs() {
+			kind.Taking++
 			kind.insert(n)
 		}
 	}

@@ -52,8 +52,8 @@ type GPUUse struct {
 	Milli int32
 }
 
-// Open says that jobs may start here.
-func (n *Node) Open() bool { return !n.Gone && (n.State == "" || n.State == spec.Up) }
+// TakesJobs says that jobs may start here.
+func (n *Node) TakesJobs() bool { return !n.Gone && (n.State == "" || n.State == spec.Up) }
 
 // Idle says that nothing is held here.
 func (n *Node) Idle() bool { return len(n.Ranks) == 0 }
@@ -136,8 +136,8 @@ func (n *Node) Check(bad func(string, ...any)) {
 		}
 	}
 	kind := n.Kind
-	if n.indexed != n.Open() {
-		bad("node %s is open: %t, and in the index: %t", n.Name, n.Open(), n.indexed)
+	if n.indexed != n.TakesJobs() {
+		bad("node %s takes jobs: %t, and in the index: %t", n.Name, n.TakesJobs(), n.indexed)
 	}
 	if n.indexed && (!kind.whole[n.Free.Count()].has(n.pos) || kind.part.has(n.pos) == n.part.Empty() || kind.Nodes[n.pos] != n) {
 		bad("node %s is in the wrong place of the index", n.Name)

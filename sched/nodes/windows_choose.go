@@ -8,7 +8,7 @@ import (
 	"gbatch/sched/spec"
 )
 
-// choose settles which nodes and GPUs a window has that only counts them.
+// choose decides which nodes and GPUs a window has that only counts them.
 func (ix *Index) choose(w *spec.Window) error {
 	ix.Refresh()
 	match := ix.Intern(&w.Match)
