@@ -28,12 +28,12 @@ func Base(sub string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find own cgroup: %w", err)
 	}
-	return settleIn(h.Mounts[""], string(data), sub)
+	return baseIn(h.Mounts[""], string(data), sub)
 }
 
-// settleIn does Base's work on a v2 hierarchy mounted at root, for a process
+// baseIn does Base's work on a v2 hierarchy mounted at root, for a process
 // whose /proc/self/cgroup is self.
-func settleIn(root, self, sub string) (string, error) {
+func baseIn(root, self, sub string) (string, error) {
 	var own string
 	for line := range strings.Lines(self) {
 		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {

@@ -116,7 +116,7 @@ func TestSettleIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			put(t, filepath.Join(root, "system.slice/gnoded.service"), nil)
-			got, err := settleIn(root, tc.self, "daemon")
+			got, err := baseIn(root, tc.self, "daemon")
 			if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && err != nil {
 				t.Fatalf("error %v, want %q", err, tc.err)
 			}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Sweep kills and removes every group below prefix that keep does not claim,
+// Sweep kills and removes every group below prefix that is not to be kept,
 // in every hierarchy, and returns their paths. keep gets a full path such as
-// "/gbatch/node1/7.0"; a claimed group keeps its subgroups and its parents.
+// "/gbatch/node1/7.0"; with a group, its subgroups and its parents are kept.
 // The prefix group itself stays. Only one daemon may use a prefix.
 func Sweep(prefix string, keep func(path string) bool) ([]string, error) {
 	if err := checkPath(prefix); err != nil {
@@ -25,7 +25,7 @@ func Sweep(prefix string, keep func(path string) bool) ([]string, error) {
 	}
 	var found []string
 	for _, point := range h.points() {
-		paths, err := unclaimed(point, prefix, keep)
+		paths, err := notKept(point, prefix, keep)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func Sweep(prefix string, keep func(path string) bool) ([]string, error) {
 	return removed, errors.Join(errs...)
 }
 
-// Below lists the topmost groups below prefix.
+// Below lists the topmost groups below prefix, in every hierarchy.
 func Below(prefix string) ([]string, error) {
 	if err := checkPath(prefix); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Below(prefix string) ([]string, error) {
 func (h *Host) below(prefix string) ([]string, error) {
 	var found []string
 	for _, point := range h.points() {
-		paths, err := unclaimed(point, prefix, func(string) bool { return false })
+		paths, err := notKept(point, prefix, func(string) bool { return false })
 		if err != nil {
 			return nil, err
 		}
@@ -101,9 +101,9 @@ func KillBelow(prefix string, spared func(group string) bool) error {
 // killTimeout is how long a killed process may take to leave the kernel.
 const killTimeout = 10 * time.Second
 
-// unclaimed lists the topmost groups below prefix in one hierarchy that have
-// nothing claimed in or above them.
-func unclaimed(point, prefix string, keep func(string) bool) ([]string, error) {
+// notKept lists the topmost groups below prefix in one hierarchy that have
+// nothing to be kept in or above them.
+func notKept(point, prefix string, keep func(string) bool) ([]string, error) {
 	root := filepath.Join(point, prefix)
 	var all, kept []string
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -125,7 +125,7 @@ func unclaimed(point, prefix string, keep func(string) bool) ([]string, error) {
 		return nil, fmt.Errorf("sweep cgroups below %s: %w", root, err)
 	}
 	var out []string
-	for _, path := range all {
+	for _, path := range all { // subgroups come directly after their group
 		inside := len(out) > 0 && strings.HasPrefix(path, out[len(out)-1]+"/")
 		parent := slices.ContainsFunc(kept, func(k string) bool { return strings.HasPrefix(k, path+"/") })
 		if !inside && !parent {
