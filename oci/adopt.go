@@ -46,15 +46,15 @@ func Adopt(dir string) (State, *Container, error) {
 		if err == nil {
 			return state, shim, nil
 		}
-		if !errors.Is(err, errUnsettled) || time.Now().After(deadline) {
+		if !errors.Is(err, errNoAnswer) || time.Now().After(deadline) {
 			return state, nil, fmt.Errorf("adopt container %s: %w", filepath.Base(dir), err)
 		}
 		time.Sleep(wait)
 	}
 }
 
-// errUnsettled says that a shim is between two states.
-var errUnsettled = errors.New("its shim lives but does not answer")
+// errNoAnswer says that a shim is between two states.
+var errNoAnswer = errors.New("its shim lives but does not answer")
 
 func adoptOnce(dir string) (State, *Container, error) {
 	if !slices.ContainsFunc([]string{fileShim, fileLock, fileBegun, fileExit}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
@@ -67,7 +67,7 @@ func adoptOnce(dir string) (State, *Container, error) {
 			return StateAlive, newContainer(dir, conn, nil), nil
 		}
 		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
-			return StateAlive, nil, errUnsettled
+			return StateAlive, nil, errNoAnswer
 		}
 		return StateAlive, nil, err
 	}
@@ -76,11 +76,12 @@ func adoptOnce(dir string) (State, *Container, error) {
 	}
 	// Nobody can start a shim here until the lock is closed.
 	defer lock.Close()
-	return settle(dir)
+	return withoutShim(dir)
 }
 
-// settle decides about a directory without a shim.
-func settle(dir string) (State, *Container, error) {
+// withoutShim says what became of the container of a directory that no shim has, and
+// makes that so: what lives of it is ended, and a lost end is written down.
+func withoutShim(dir string) (State, *Container, error) {
 	exit, err := ReadExit(dir)
 	if err == nil && exit.Lost {
 		return StateLost, nil, nil

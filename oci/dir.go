@@ -214,3 +214,8 @@ func takeLock(dir string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

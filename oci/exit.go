@@ -26,7 +26,8 @@ type Exit struct {
 	// and that the container failed. It comes from the kernel's counter, never
 	// from the code 137, which a program or a user can cause too.
 	OOMKilled bool `json:"oom_killed,omitempty"`
-	// Part is the name of the part that ended before the last one could begin.
+	// Part is the name of the program of ShimConfig.Before that ended the container, so
+	// that the container's own never began.
 	Part string `json:"part,omitempty"`
 	// Stopped says that Kill or Stop ended the container, or kept it from starting.
 	Stopped bool `json:"stopped,omitempty"`
@@ -42,7 +43,7 @@ type Exit struct {
 	// Started is when the user's code began, zero if it never did.
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
-	// WallMS is lease.WallMS when that was written.
+	// WallMS is lease.WallMS when this record was written.
 	WallMS int64 `json:"wall_ms,omitempty"`
 
 	CPUNanos  uint64 `json:"cpu_nanos"`
@@ -61,17 +62,17 @@ func writeExit(dir string, e Exit) error {
 	if err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
-	if err := recordDurable(dir, atomicfile.Sum(data)); err != nil {
+	if err := replaceMark(dir, atomicfile.Sum(data)); err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
 	return nil
 }
 
-// exitReserve is the room that a container's mark keeps for its result.
+// exitReserve is the room that a container's mark keeps for the record of its exit.
 const exitReserve = 4096
 
-// writeBegun marks that the user's code may have run. The mark has the size of
-// a result, and becomes it: a job that fills the disk must not lose its own.
+// writeBegun marks that the user's code may have run. The mark has the size of an
+// exit record, and becomes it: a job that fills the disk must not lose its own.
 func writeBegun(dir string) error {
 	if err := atomicfile.WriteDurable(filepath.Join(dir, fileBegun), blank(exitReserve)); err != nil {
 		return fmt.Errorf("record the start: %w", err)
@@ -81,13 +82,13 @@ func writeBegun(dir string) error {
 
 func blank(n int) []byte { return bytes.Repeat([]byte{' '}, n) }
 
-// recordDurable turns the mark into the result, or writes one where there is
+// replaceMark turns the mark into the exit record, or writes one where there is
 // no mark. A crash before the rename leaves a mark, whatever is in it.
-func recordDurable(dir string, data []byte) error {
-	mark, result := filepath.Join(dir, fileBegun), filepath.Join(dir, fileExit)
+func replaceMark(dir string, data []byte) error {
+	mark, record := filepath.Join(dir, fileBegun), filepath.Join(dir, fileExit)
 	f, err := os.OpenFile(mark, os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return atomicfile.WriteDurable(result, data)
+		return atomicfile.WriteDurable(record, data)
 	}
 	if err != nil {
 		return err
@@ -100,23 +101,18 @@ func recordDurable(dir string, data []byte) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(mark, result); err != nil {
+	if err := os.Rename(mark, record); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(dir)
 }
 
 // ReadExit returns how the container of dir ended. The error wraps
-// os.ErrNotExist while there is no result.
+// os.ErrNotExist while there is no record of it.
 func ReadExit(dir string) (Exit, error) {
 	var e Exit
 	if err := atomicfile.ReadJSON(filepath.Join(dir, fileExit), &e); err != nil {
 		return Exit{}, fmt.Errorf("read exit of %s: %w", filepath.Base(dir), err)
 	}
 	return e, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

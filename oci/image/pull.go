@@ -135,7 +135,7 @@ func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *
 	if err := s.saveImage(p, layers, r, identity); err != nil {
 		return nil, err
 	}
-	s.settle(digest.String())
+	s.awaitSynced(digest.String())
 	if _, img := s.image(digest.String()); img != nil {
 		return img, nil
 	}

@@ -27,7 +27,7 @@ type record struct {
 	Platform string   `json:"platform"`
 	Size     int64    `json:"size"`
 	Boot     string   `json:"boot"`   // in which it was pulled
-	Synced   bool     `json:"synced"` // its layers are on disk; see settle.go
+	Synced   bool     `json:"synced"` // its layers are on disk; see synced.go
 	Refs     []string `json:"refs"`   // names it was pulled by, newest last, at most maxRememberRefs
 	Grants   []string `json:"grants"` // "name identity": who may use it under which name, at most maxGrants; see proof.go
 
@@ -46,7 +46,7 @@ func (s *Store) loadImages() error {
 		if err == nil {
 			err = atomicfile.ReadJSON(name, rec)
 		}
-		if err != nil || s.layout.Record(rec.Digest.String()) != name || !s.settled(rec) {
+		if err != nil || s.layout.Record(rec.Digest.String()) != name || !s.trusted(rec) {
 			// Left by a crash, or damaged: the image is pulled again.
 			if err := os.Remove(name); err != nil {
 				return err

@@ -12,12 +12,13 @@ import (
 // record says so, and if the machine crashes before, the image is pulled
 // again. A crash of the process alone loses nothing.
 
-// settled reports whether a record can be relied on in this boot.
-func (s *Store) settled(rec *record) bool { return rec.Synced || rec.Boot == s.boot }
+// trusted reports whether a record can be relied on in this boot: its files are on disk,
+// or the machine has not crashed since they were written.
+func (s *Store) trusted(rec *record) bool { return rec.Synced || rec.Boot == s.boot }
 
-// settle waits in the background for an image to be on disk. The store waits
-// for it in Close.
-func (s *Store) settle(digest string) {
+// awaitSynced waits in the background for an image to be on disk, and records it.
+// The store waits for it in Close.
+func (s *Store) awaitSynced(digest string) {
 	s.work.Go(func() {
 		if err := syncFS(s.layout.Layers); err != nil {
 			return // the record goes on saying that it is not
