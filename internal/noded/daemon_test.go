@@ -265,9 +265,9 @@ func TestLostShim(t *testing.T) {
 	}
 }
 
-// TestUnsettled: a rank of which it cannot be told whether it lives is held and
-// not run again, and settled as soon as that can be.
-func TestUnsettled(t *testing.T) {
+// TestUnknown: a rank of which it cannot be told whether it lives is held and
+// not run again, until that can be told.
+func TestUnknown(t *testing.T) {
 	s := newSite(t, nil).start()
 	id := rankID(1)
 	s.want(id, order(patient))

@@ -58,7 +58,7 @@ func TestNoPathsOfTheNode(t *testing.T) {
 	id := rankID(2)
 	s.want(id, order("echo hello"))
 	s.exit(id)
-	parts, err := filepath.Glob(s.a.node.Box(id) + "/log/*")
+	parts, err := filepath.Glob(s.a.node.ContainerDir(id) + "/log/*")
 	if err != nil || len(parts) == 0 {
 		t.Fatalf("the log is in %v, %v", parts, err)
 	}

@@ -131,7 +131,7 @@ func (f ranksForStreams) Hold(ctx context.Context, id job.RankID, uuid string) (
 // MaxImage is the bound of images here: a larger one could not be pulled again.
 func (f ranksForStreams) MaxImage() int64 { return int64(f.a.cfg.Images.MaxSize) }
 
-// Box is where a rank's container is or was; empty: it is not here.
-func (f ranksForStreams) Box(id job.RankID, uuid string) string {
-	return rank.FindBox(f.a.node.Dir(id), uuid)
+// ContainerDir is where a rank's container is or was; empty: it is not here.
+func (f ranksForStreams) ContainerDir(id job.RankID, uuid string) string {
+	return rank.FindContainer(f.a.node.Dir(id), uuid)
 }

@@ -24,8 +24,8 @@ func prefix() string {
 	return "/gbatch"
 }
 
-// settle makes the machine ready as systemd and a daemon's start do.
-func settle() error {
+// enterGroup makes the machine ready as systemd and a daemon's start do.
+func enterGroup() error {
 	host, err := cgroups.Detect()
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 2 && !strings.HasPrefix(os.Args[1], "-"):
 		mode = cgroups.Mode(os.Args[1])
 		r := &report{w: os.Stdout}
-		r.check("base", settle)
+		r.check("base", enterGroup)
 		checkInside(r)
 		checkOOM(r)
 		checkLive(r)

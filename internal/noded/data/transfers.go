@@ -17,16 +17,16 @@ import (
 
 // Rank is whose inputs and outputs are meant, and what of it they need.
 type Rank struct {
-	ID        job.RankID
-	Order     *api.RunOrder // is only read
-	Dir       string        // of what is noted while outputs are sent
-	Box       string        // of the container
-	Storage   *storage.Roots
-	Tenant    func() (storage.Tenant, error) // whose storage is meant
-	Secrets   func() map[string]string       // the keys of S3 are among them
-	Progress  func(text string)              // shows how far it is
-	DiskError func(error)                    // is told what may be the node's own disk's fault
-	Log       *slog.Logger
+	ID           job.RankID
+	Order        *api.RunOrder // is only read
+	Dir          string        // of what is noted while outputs are sent
+	ContainerDir string
+	Storage      *storage.Roots
+	Tenant       func() (storage.Tenant, error) // whose storage is meant
+	Secrets      func() map[string]string       // the keys of S3 are among them
+	Progress     func(text string)              // shows how far it is
+	DiskError    func(error)                    // is told what may be the node's own disk's fault
+	Log          *slog.Logger
 }
 
 // transfers are those of one rank.

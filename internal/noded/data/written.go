@@ -100,7 +100,7 @@ func (t *transfers) outputTop(p string) (top *os.File, rest string, as rights.Ri
 	}
 	switch {
 	case best < 0:
-		dir, err := oci.Written(t.Box)
+		dir, err := oci.Written(t.ContainerDir)
 		if err != nil {
 			return nil, "", as, err
 		}
@@ -158,7 +158,7 @@ func (t *transfers) openVolume(m job.Storage, rest string) (top *os.File, below 
 	if m.OfMemory {
 		return nil, "", as, &nothingToSave{fmt.Sprintf("%s was in memory, which is gone", m.ContainerPath)}
 	}
-	written, err := oci.Written(t.Box)
+	written, err := oci.Written(t.ContainerDir)
 	if err != nil {
 		return nil, "", as, err
 	}

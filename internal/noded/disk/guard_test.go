@@ -13,8 +13,8 @@ import (
 	"gbatch/internal/job"
 )
 
-// TestVerdicts: who is ended for what it wrote.
-func TestVerdicts(t *testing.T) {
+// TestToEnd: who is ended for what it wrote.
+func TestToEnd(t *testing.T) {
 	const gib = 1 << 30
 	rank := func(n int, user string, used int64, change ...func(*use)) use {
 		u := use{id: job.RankID{Job: job.Number(n), Attempt: 1}, user: user, used: used * gib, limit: 10 * gib}

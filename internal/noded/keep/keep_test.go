@@ -153,9 +153,9 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// settle lets the keeper send what was written, with the five seconds that are
+// letSend lets the keeper send what was written, with the five seconds that are
 // promised.
-func settle() { wait(5 * time.Second) }
+func letSend() { wait(5 * time.Second) }
 
 // TestSent: what is written is there five seconds later, and all of it at the end.
 func TestSent(t *testing.T) {
@@ -168,13 +168,13 @@ func TestSent(t *testing.T) {
 			line := fmt.Sprintf("line %d\n", i)
 			write(t, w, line)
 			want += line
-			settle()
+			letSend()
 			if f.text[s.ID] != want {
 				t.Fatalf("after line %d: %q", i, f.text[s.ID])
 			}
 		}
 		before := f.requests
-		settle()
+		letSend()
 		if f.requests != before {
 			t.Error("requests are made without anything new")
 		}
@@ -182,7 +182,7 @@ func TestSent(t *testing.T) {
 			t.Error("done before its end")
 		}
 		f.end(s.Dir)
-		settle()
+		letSend()
 		if !f.done[s.Dir] || len(k.list) != 0 {
 			t.Errorf("at the end: done %v, %d waiting", f.done[s.Dir], len(k.list))
 		}
@@ -197,10 +197,10 @@ func TestSentOverFaults(t *testing.T) {
 		add := func() { k.Add(s) }
 		add()
 		write(t, w, "one ")
-		settle()
+		letSend()
 		f.down = true
 		write(t, w, "two ")
-		settle()
+		letSend()
 		if bytes, age := k.Waiting(); bytes != 4 || age < 2*time.Second {
 			t.Errorf("waiting: %d bytes, for %v", bytes, age)
 		}
@@ -209,7 +209,7 @@ func TestSentOverFaults(t *testing.T) {
 		f.down = false
 		write(t, w, "three ")
 		wait(10 * time.Second)
-		settle()
+		letSend()
 		if f.text[s.ID] != "one two three " {
 			t.Errorf("after it came back: %q", f.text[s.ID])
 		}
@@ -218,17 +218,17 @@ func TestSentOverFaults(t *testing.T) {
 		}
 		f.answer = func(*api.LogPiece) *api.LogTaken { return &api.LogTaken{Later: true} }
 		write(t, w, "four ")
-		settle()
+		letSend()
 		f.answer, f.text[s.ID] = nil, "one " // it was restored from an older copy
 		write(t, w, "five")
 		wait(restTime)
-		settle()
+		letSend()
 		if f.text[s.ID] != "one two three four five" {
 			t.Errorf("after it went back: %q", f.text[s.ID])
 		}
 		f.answer = func(*api.LogPiece) *api.LogTaken { return &api.LogTaken{Refused: "not yours"} }
 		write(t, w, " six")
-		settle()
+		letSend()
 		if !f.done[s.Dir] {
 			t.Error("what is refused is sent again")
 		}
@@ -260,7 +260,7 @@ func TestHog(t *testing.T) {
 		}
 		write(t, w, "the end")
 		f.end(hog.Dir)
-		settle()
+		letSend()
 		for _, s := range others {
 			if !strings.HasSuffix(f.text[s.ID], "\n9\n") {
 				t.Errorf("%s has %q", s.ID, f.text[s.ID])
@@ -270,7 +270,7 @@ func TestHog(t *testing.T) {
 			t.Errorf("the hog has sent %d bytes in 15 seconds", len(f.text[hog.ID]))
 		}
 		wait(time.Minute)
-		settle()
+		letSend()
 		total := int64(100<<20 + len("the end"))
 		if n := int64(len(f.text[hog.ID])); n+f.lost[hog.ID] != total || f.lost[hog.ID] == 0 || !strings.HasSuffix(f.text[hog.ID], "\nthe end") || !f.done[hog.Dir] {
 			t.Errorf("the hog's log: %d bytes and %d lost of %d, done %v", n, f.lost[hog.ID], total, f.done[hog.Dir])
@@ -297,8 +297,8 @@ func TestManyShort(t *testing.T) {
 			}
 			k.Add(s)
 		}
-		settle()
-		settle()
+		letSend()
+		letSend()
 		if len(f.done) != n || f.requests > 2*n/api.MaxLogPieces+2 {
 			t.Errorf("%d are done by %d requests", len(f.done), f.requests)
 		}
@@ -318,7 +318,7 @@ func TestMovedAndDropped(t *testing.T) {
 		k.Add(s)
 		k.Add(Source{ID: rank(2), Dir: filepath.Join(f.dir, "none")})
 		write(t, w, "one ")
-		settle()
+		letSend()
 		aside := s.Dir + "~"
 		if err := os.Rename(s.Dir, aside); err != nil {
 			t.Fatal(err)
@@ -329,7 +329,7 @@ func TestMovedAndDropped(t *testing.T) {
 		k.Add(again)
 		write(t, w, "two")
 		write(t, w2, "three")
-		settle()
+		letSend()
 		if f.text[s.ID] != "one two" || f.text[again.ID] != "three" {
 			t.Errorf("got %q and %q", f.text[s.ID], f.text[again.ID])
 		}

@@ -132,7 +132,7 @@ func (r *Rank) remove(ctx context.Context) bool {
 	var pause client.Backoff
 	for {
 		// What it wrote goes first: a damaged file system of its own goes as a whole.
-		err := errors.Join(os.RemoveAll(r.order.launchDir()), n.Disk.Release(id), oci.Cleanup(r.order.box()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
+		err := errors.Join(os.RemoveAll(r.order.launchDir()), n.Disk.Release(id), oci.Cleanup(r.order.containerDir()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
 		if err == nil {
 			err = n.Data.Drop(id) // nobody has it mounted any more
 		}

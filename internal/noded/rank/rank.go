@@ -125,10 +125,10 @@ func (n *Node) Dir(id job.RankID) string {
 	return filepath.Join(n.Config.StateDir, "ranks", id.String())
 }
 
-// Box is the container's directory of a rank.
-func (n *Node) Box(id job.RankID) string { return filepath.Join(n.Dir(id), "box") }
+// ContainerDir is the container's directory of a rank.
+func (n *Node) ContainerDir(id job.RankID) string { return filepath.Join(n.Dir(id), "box") }
 
-func (o *order) box() string { return filepath.Join(o.dir, "box") }
+func (o *order) containerDir() string { return filepath.Join(o.dir, "box") }
 
 // gpus are the UUIDs of the GPUs that were granted.
 func (o *order) gpus() []string {

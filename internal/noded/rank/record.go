@@ -190,10 +190,10 @@ func PutAside(dir, uuid string) (string, error) {
 	return aside, errors.Join(RemoveDir(aside), os.Rename(dir, aside))
 }
 
-// FindBox is where the container of a rank of the job with this UUID is or was,
+// FindContainer is where the container of a rank of the job with this UUID is or was,
 // given the directory of ranks of that number; empty: there is none. Of a rank
 // whose record cannot be read it is not known whose it was.
-func FindBox(dir, uuid string) string {
+func FindContainer(dir, uuid string) string {
 	for _, at := range []string{dir, dir + asideMark + uuid} {
 		rec, err := loadRecord(at)
 		if err == nil && node.SameJob(rec.Order.UUID, uuid) {

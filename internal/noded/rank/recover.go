@@ -60,7 +60,7 @@ func Restore(n *Node, id job.RankID) *Rank {
 // cannot be read: a power cut may leave files empty that were written shortly
 // before. Nothing of it lives, and whether it ran is not known.
 func (r *Rank) diedWithMachine() error {
-	if err := os.RemoveAll(r.order.box()); err != nil {
+	if err := os.RemoveAll(r.order.containerDir()); err != nil {
 		return err
 	}
 	r.state.status.Phase = node.PhaseEnded
@@ -108,7 +108,7 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 // inspect finds out what became of a rank's container. Not to keep it means
 // that nothing ran: the controller orders it again, with its credentials.
 func (r *Rank) inspect() (keep bool, err error) {
-	state, container, err := oci.Adopt(r.order.box())
+	state, container, err := oci.Adopt(r.order.containerDir())
 	if err != nil {
 		return true, err
 	}
@@ -128,7 +128,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 		return true, nil
 	}
 	// It ended while no daemon looked.
-	exit, err := oci.ReadExit(r.order.box())
+	exit, err := oci.ReadExit(r.order.containerDir())
 	out := gpusDid(r.order.dir, exitOf(exit, r.state.stop, r.limits()))
 	if err != nil {
 		out = failedExit(err, r.state.stop)
@@ -186,7 +186,7 @@ func (r *Rank) begunAt() time.Time {
 	if r.image.Image != nil {
 		return time.Now()
 	}
-	st, markErr := os.Stat(filepath.Join(r.order.box(), "begun"))
+	st, markErr := os.Stat(filepath.Join(r.order.containerDir(), "begun"))
 	if age, err := ageOf(r.container.PID()); err == nil {
 		at := time.Now().Add(-age)
 		if len(r.order.Spec.Before()) > 0 && markErr == nil && st.ModTime().Before(at) {
@@ -197,7 +197,7 @@ func (r *Rank) begunAt() time.Time {
 	if markErr == nil {
 		return st.ModTime()
 	}
-	if exit, err := oci.ReadExit(r.order.box()); err == nil && !exit.Started.IsZero() {
+	if exit, err := oci.ReadExit(r.order.containerDir()); err == nil && !exit.Started.IsZero() {
 		return exit.Started
 	}
 	return time.Now()
@@ -232,7 +232,7 @@ func (r *Rank) endedBefore() *node.Exit {
 	if !IsReleased(r.order.dir) {
 		return nil
 	}
-	exit, err := oci.ReadExit(r.order.box())
+	exit, err := oci.ReadExit(r.order.containerDir())
 	if err != nil {
 		return nil
 	}

@@ -14,9 +14,9 @@ const (
 	roomMost = time.Minute           // after so long a start fails by itself, and says for want of what
 )
 
-// beFit refuses to begin on a machine that is not fit for jobs: the controller may
+// refuseUnfit refuses to begin on a machine that is not fit for jobs: the controller may
 // not have known when it sent the order, and queues the job again.
-func beFit(n *Node) error {
+func refuseUnfit(n *Node) error {
 	if why := n.Health.Fit(); why != "" {
 		return reason.Errorf(job.Server, "node %s is not fit for jobs: %s", n.Config.Name, why)
 	}

@@ -20,8 +20,9 @@ import (
 	"gbatch/oci/stdio"
 )
 
-// step is one part of a rank's start. Undo takes back what do did, works
-// without it and twice, and so cleans up after a crash anywhere in do.
+// step is one part of a rank's start, not a step of the controller nor one of srun's.
+// Undo takes back what do did, works without it and twice, and so cleans up after a
+// crash anywhere in do.
 type step struct {
 	name string
 	do   func(context.Context) error
@@ -29,8 +30,9 @@ type step struct {
 }
 
 // steps are done in this order and undone in the reverse. What is durable when:
-// record comes before container, so that whatever may have run is known. Each
-// line names the parts of the node and of the rank that the step may touch.
+// record comes before container, so that whatever may have run is known. A line names
+// the parts of the node and of the rank that the step may touch; a method of the rank
+// itself may touch all of it.
 func (r *Rank) steps() []step {
 	n, o, s := r.node, &r.order, r.state
 	return []step{
@@ -39,10 +41,10 @@ func (r *Rank) steps() []step {
 		{"disk", func(context.Context) error { return n.Disk.Take(n.claim(o)) }, nothing}, // gone with remove
 		{"inputs", r.fetch, nothing}, // likewise
 		{"room", func(ctx context.Context) error { return awaitLeavers(ctx, n, s) }, nothing},
-		{"fit", func(context.Context) error { return beFit(n) }, nothing},
+		{"fit", func(context.Context) error { return refuseUnfit(n) }, nothing},
 		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
 			func() error { n.Cores.GiveBack(o.id); return nil }},
-		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it; see over
+		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it, when the rank is over
 		{"slot", r.slot.take, r.slot.giveBack},
 		{"storage", func(context.Context) error { return r.bindAll() }, r.unbindAll},
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
@@ -54,7 +56,8 @@ func (r *Rank) steps() []step {
 	}
 }
 
-// nothing undoes steps that leave only files, which go later: see remove.
+// nothing is the undo of steps that leave only what goes later, with all that the rank has
+// on disk: see remove. That is slow, and nobody waits for it.
 func nothing() error { return nil }
 
 // prepare does all steps up to a started container. A stop breaks it off.
@@ -110,7 +113,7 @@ func (r *Rank) fetch(ctx context.Context) (err error) {
 // data is the rank as its inputs and outputs need it.
 func (r *Rank) data() data.Rank {
 	return data.Rank{
-		ID: r.order.id, Order: &r.order.RunOrder, Dir: r.order.dir, Box: r.order.box(),
+		ID: r.order.id, Order: &r.order.RunOrder, Dir: r.order.dir, ContainerDir: r.order.containerDir(),
 		Storage: r.node.Storage, Tenant: r.tenant, Progress: r.state.setProgress, DiskError: r.node.Health.DiskError, Log: r.log,
 		Secrets: func() map[string]string {
 			if s := r.state.secretsNow(); s != nil {
@@ -172,7 +175,8 @@ func (r *Rank) leaveNetwork() error {
 	return nil
 }
 
-// startContainer makes the container's directory and starts its shim there.
+// startContainer makes the container's directory and starts its shim there. The shim
+// takes over what the rank holds of the network.
 func (r *Rank) startContainer(ctx context.Context) error {
 	spec, err := r.buildSpec()
 	if err == nil && r.order.Spec.Launches() {
@@ -193,7 +197,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		return err
 	}
 	defer closeStdio(files) // from its start on the shim has them
-	err = oci.Prepare(r.order.box(), spec, oci.ShimConfig{
+	err = oci.Prepare(r.order.containerDir(), spec, oci.ShimConfig{
 		ID:     r.node.Config.Name + "." + r.order.id.String(), // unique on the machine
 		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.id),
 		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
@@ -221,7 +225,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	}
 	handover := oci.Handover{User: r.user.space, Stdio: files, Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
-	if r.container, err = r.node.Shims.Start(r.order.box(), handover); err != nil {
+	if r.container, err = r.node.Shims.Start(r.order.containerDir(), handover); err != nil {
 		return err
 	}
 	r.state.setContainer(r.container)

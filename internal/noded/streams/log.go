@@ -60,7 +60,7 @@ type logStream struct {
 // open finds the log of a rank that runs or ran here.
 func (s *logStream) open() error {
 	id := s.req.Rank
-	box := s.node.Box(id, s.req.UUID)
+	box := s.node.ContainerDir(id, s.req.UUID)
 	if _, err := os.Stat(box); err != nil {
 		if s.node.Coming(id, s.req.UUID) {
 			return errNotYet

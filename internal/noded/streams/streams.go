@@ -28,8 +28,8 @@ type Node interface {
 	Hold(ctx context.Context, id job.RankID, uuid string) (broken <-chan struct{}, release func(), err error)
 	// MaxImage bounds what is saved of a container, in bytes.
 	MaxImage() int64
-	// Box is where a rank's container, and so its log, is or was; empty: not here.
-	Box(id job.RankID, uuid string) string
+	// ContainerDir is where a rank's container, and so its log, is or was; empty: not here.
+	ContainerDir(id job.RankID, uuid string) string
 }
 
 // Controller is where streams lead to.
