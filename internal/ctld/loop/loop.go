@@ -117,16 +117,16 @@ func Report[A any](ctx context.Context, l *Loop, node string, ev control.Event[A
 	return sendEvent(ctx, l, ev, request{note: NoteOf(ctx), node: node})
 }
 
-// Settle is Do for what somebody else must learn of if it happens, with a note
-// and further records: it waits for the outcome, also when the client has gone.
-func Settle[A any](ctx context.Context, l *Loop, ev control.Event[A], n *Note, records ...state.Record) error {
+// DoToEndAs is DoToEnd with a note of the caller's own.
+func DoToEndAs[A any](ctx context.Context, l *Loop, ev control.Event[A], n *Note, records ...state.Record) error {
 	_, err := sendEvent(context.WithoutCancel(ctx), l, ev, request{note: n, records: records})
 	return err
 }
 
-// Order is Settle in the name of who asks.
-func Order[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...state.Record) error {
-	return Settle(ctx, l, ev, NoteOf(ctx), records...)
+// DoToEnd is Do with further records, for what somebody else must learn of if it
+// happens: it waits for the answer also when the client has gone.
+func DoToEnd[A any](ctx context.Context, l *Loop, ev control.Event[A], records ...state.Record) error {
+	return DoToEndAs(ctx, l, ev, NoteOf(ctx), records...)
 }
 
 func sendEvent[A any](ctx context.Context, l *Loop, ev control.Event[A], r request) (A, error) {

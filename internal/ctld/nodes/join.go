@@ -106,7 +106,7 @@ func (s *Keys) Forget(ctx context.Context, in *forgetInput) error {
 		if err := s.Loop.Commit(ctx, "node "+in.Name, "forgotten", access.NodeKeyRecord(in.Name, nil)); err != nil {
 			return err
 		}
-	} else if err := loop.Order(ctx, s.Loop, control.Forget{Node: in.Name, By: access.Caller(ctx).User, GiveUpJobs: in.GiveUpJobs}, access.NodeKeyRecord(in.Name, nil)); err != nil {
+	} else if err := loop.DoToEnd(ctx, s.Loop, control.Forget{Node: in.Name, By: access.Caller(ctx).User, GiveUpJobs: in.GiveUpJobs}, access.NodeKeyRecord(in.Name, nil)); err != nil {
 		return err
 	}
 	s.Keys.PutNode(in.Name, nil)

@@ -56,7 +56,7 @@ func (s *Operator) Resume(ctx context.Context, in *drainInput) error {
 	if q.Evict || q.EvictIn != 0 || q.Reboot && q.GPU != "" {
 		return api.Errorf(api.CodeBadRequest, "a node is not put back and evicted at once, nor one GPU of it rebooted").WithHint("leave evict, evictIn and reboot out")
 	}
-	return loop.Order(ctx, s.Loop, control.Drain{Node: in.Name, GPU: q.GPU, By: access.Caller(ctx).User, Reboot: q.Reboot})
+	return loop.DoToEnd(ctx, s.Loop, control.Drain{Node: in.Name, GPU: q.GPU, By: access.Caller(ctx).User, Reboot: q.Reboot})
 }
 
 type nodeName struct {

@@ -40,7 +40,7 @@ func (s *Operator) Reserve(ctx context.Context, in *reservationInput) (*api.Rese
 			order.Every.Until = sched.Time(e.Until.UnixMilli())
 		}
 	}
-	if err := loop.Order(ctx, s.Loop, order); err != nil {
+	if err := loop.DoToEnd(ctx, s.Loop, order); err != nil {
 		return nil, err
 	}
 	made := state.Window{Window: w}
@@ -60,7 +60,7 @@ type unreserveInput struct {
 
 // Unreserve removes one.
 func (s *Operator) Unreserve(ctx context.Context, in *unreserveInput) error {
-	return loop.Order(ctx, s.Loop, control.Unreserve{Name: in.Name, Once: in.Once, Zone: loop.ZoneOf})
+	return loop.DoToEnd(ctx, s.Loop, control.Unreserve{Name: in.Name, Once: in.Once, Zone: loop.ZoneOf})
 }
 
 type reservationsInput struct{}

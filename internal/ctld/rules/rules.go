@@ -83,7 +83,7 @@ func (s *Rules) setRules(ctx context.Context, cfg site.Config, n *loop.Note, rec
 	if err != nil {
 		return err
 	}
-	if err := loop.Settle(ctx, s.Loop, control.Reconfigure{Config: cc}, n, records...); err != nil {
+	if err := loop.DoToEndAs(ctx, s.Loop, control.Reconfigure{Config: cc}, n, records...); err != nil {
 		return err
 	}
 	s.current.Store(&cfg)
