@@ -8,9 +8,9 @@ import (
 // Launches are the steps of an attempt: what srun has started in it. Each has a record
 // of its own, KindLaunch; those that run are also here.
 type Launches struct {
-	Next uint32   `json:"next"`           // number of the next one
-	Kept uint32   `json:"kept,omitempty"` // the lowest number whose record is kept
-	Open []Launch `json:"open,omitempty"` // that run, by number
+	Next    uint32   `json:"next"`           // number of the next one
+	Kept    uint32   `json:"kept,omitempty"` // the lowest number whose record is kept
+	Running []Launch `json:"open,omitempty"` // by number
 }
 
 // Launch is one step: tasks of one program on ranks of the job.

@@ -15,9 +15,9 @@ import (
 // Bounds of the steps of an attempt: that run at a time, whose records are kept,
 // and in all.
 const (
-	maxOpen = 1024
-	maxKept = 1000
-	maxAll  = 1 << 20
+	maxRunning = 1024
+	maxKept    = 1000
+	maxAll     = 1 << 20
 )
 
 // Set is the steps of a job's running attempt, with what is to be stored.
@@ -32,7 +32,7 @@ func Of(j *state.Job) *Set {
 	s := &Set{job: j}
 	if l := j.Attempt.Launches; l != nil {
 		s.Launches = *l
-		s.Open = slices.Clone(l.Open)
+		s.Running = slices.Clone(l.Running)
 	}
 	return s
 }
@@ -55,18 +55,18 @@ func (s *Set) Begin(now sched.Time, l state.Launch) (number uint32, more int64, 
 			return 0, 0, conflict("job %d has no rank %d", s.job.Number, r)
 		}
 	}
-	if i := slices.IndexFunc(s.Open, func(o state.Launch) bool { return o.Key == l.Key }); i >= 0 {
-		return s.Open[i].Number, 0, nil
+	if i := slices.IndexFunc(s.Running, func(o state.Launch) bool { return o.Key == l.Key }); i >= 0 {
+		return s.Running[i].Number, 0, nil
 	}
 	switch {
-	case len(s.Open) >= maxOpen:
-		return 0, 0, conflict("job %d has %d steps that run, more than it may", s.job.Number, len(s.Open))
+	case len(s.Running) >= maxRunning:
+		return 0, 0, conflict("job %d has %d steps that run, more than it may", s.job.Number, len(s.Running))
 	case s.Next >= maxAll:
 		return 0, 0, conflict("step limit reached for this job: it has had %d", maxAll)
 	}
 	l.Number, l.Attempt, l.Begun = s.Next, s.job.Attempt.Attempt, now
 	s.Next++
-	s.Open = append(s.Open, l)
+	s.Running = append(s.Running, l)
 	s.store(l)
 	if s.Next-s.Kept <= maxKept {
 		return l.Number, 1, nil
@@ -81,7 +81,7 @@ func conflict(format string, args ...any) *state.Refusal {
 }
 
 func (s *Set) find(number uint32) int {
-	return slices.IndexFunc(s.Open, func(l state.Launch) bool { return l.Number == number })
+	return slices.IndexFunc(s.Running, func(l state.Launch) bool { return l.Number == number })
 }
 
 // End is how a step ended.
@@ -97,17 +97,17 @@ func (s *Set) End(now sched.Time, e End) (canceled bool) {
 	if i < 0 {
 		return false
 	}
-	l := s.Open[i]
+	l := s.Running[i]
 	l.Ended, l.Code, l.Signal, l.Use = now, e.Code, e.Signal, e.Use
-	s.Open = slices.Delete(s.Open, i, i+1)
+	s.Running = slices.Delete(s.Running, i, i+1)
 	s.store(l)
 	return l.Cancel != ""
 }
 
 // EndAll ends those that still run when their attempt is over.
 func (s *Set) EndAll(now sched.Time) {
-	for len(s.Open) > 0 {
-		s.End(now, End{Number: s.Open[0].Number, Code: 128 + 9, Signal: 9})
+	for len(s.Running) > 0 {
+		s.End(now, End{Number: s.Running[0].Number, Code: 128 + 9, Signal: 9})
 	}
 }
 
@@ -120,11 +120,11 @@ func (s *Set) Cancel(number uint32, by string) (text string, asked bool, refusal
 		return "", false, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("job %d has no step %d", s.job.Number, number)}
 	case i < 0:
 		return "step has ended already", false, nil
-	case s.Open[i].Cancel != "":
+	case s.Running[i].Cancel != "":
 		return "step is being cancelled already", false, nil
 	}
-	s.Open[i].Cancel = by
-	s.store(s.Open[i])
+	s.Running[i].Cancel = by
+	s.store(s.Running[i])
 	return "step is being cancelled", true, nil
 }
 

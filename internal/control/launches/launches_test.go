@@ -33,8 +33,8 @@ func TestRecordsAreBounded(t *testing.T) {
 		}
 		l = &s.Launches
 	}
-	if len(kept) != maxKept || grown != maxKept || len(l.Open) != 0 {
-		t.Errorf("%d records are kept, counted as %d; %d steps run", len(kept), grown, len(l.Open))
+	if len(kept) != maxKept || grown != maxKept || len(l.Running) != 0 {
+		t.Errorf("%d records are kept, counted as %d; %d steps run", len(kept), grown, len(l.Running))
 	}
 }
 
@@ -64,7 +64,7 @@ func TestLaunches(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || !canceled {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for n := range maxOpen {
+	for n := range maxRunning {
 		if _, _, refusal := s.Begin(1, state.Launch{Key: fmt.Sprint("open", n)}); refusal != nil {
 			t.Fatal(refusal)
 		}
@@ -72,7 +72,7 @@ func TestLaunches(t *testing.T) {
 	if _, _, refusal := s.Begin(1, state.Launch{Key: "one more"}); refusal == nil {
 		t.Error("there is no bound of steps that run")
 	}
-	if s.EndAll(9); len(s.Open) != 0 {
+	if s.EndAll(9); len(s.Running) != 0 {
 		t.Error("steps run on that were ended")
 	}
 }

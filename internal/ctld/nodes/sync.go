@@ -200,9 +200,9 @@ func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) 
 				o.Signals = append(o.Signals, api.Signal{Seq: sent.Seq, Name: sent.Name})
 			}
 			if l := j.Attempt.Launches; l != nil && i == 0 {
-				for _, open := range l.Open {
-					if open.Cancel != "" {
-						o.CancelSteps = append(o.CancelSteps, open.Number)
+				for _, run := range l.Running {
+					if run.Cancel != "" {
+						o.CancelSteps = append(o.CancelSteps, run.Number)
 					}
 				}
 			}

@@ -27,8 +27,8 @@ func OpenSteps(j *state.Job) (out []api.Step) {
 	if j.Attempt == nil || j.Attempt.Launches == nil {
 		return nil
 	}
-	for i := range j.Attempt.Launches.Open {
-		out = append(out, Step(j, &j.Attempt.Launches.Open[i]))
+	for i := range j.Attempt.Launches.Running {
+		out = append(out, Step(j, &j.Attempt.Launches.Running[i]))
 	}
 	return out
 }

@@ -20,14 +20,14 @@ type node struct {
 
 	mu      sync.Mutex
 	seq     uint64
-	open    map[uint64]launch.NodeRequest // asked and not answered
+	pending map[uint64]launch.NodeRequest // asked and not answered
 	answers map[uint64]chan launch.NodeReply
 	conn    net.Conn      // nil: there is none
 	asked   chan struct{} // has room: somebody wants a connection
 }
 
 func newNode(cancel func(uint32)) *node {
-	n := &node{cancel: cancel, open: map[uint64]launch.NodeRequest{}, answers: map[uint64]chan launch.NodeReply{}, asked: make(chan struct{}, 1)}
+	n := &node{cancel: cancel, pending: map[uint64]launch.NodeRequest{}, answers: map[uint64]chan launch.NodeReply{}, asked: make(chan struct{}, 1)}
 	n.asked <- struct{}{}
 	go n.run() // ends with the process
 	return n
@@ -71,7 +71,7 @@ func (n *node) ask(q launch.NodeRequest) <-chan launch.NodeReply {
 	n.seq++
 	q.Seq = n.seq
 	answer := make(chan launch.NodeReply, 1)
-	n.open[q.Seq], n.answers[q.Seq] = q, answer
+	n.pending[q.Seq], n.answers[q.Seq] = q, answer
 	if n.conn != nil {
 		n.send(q)
 	}
@@ -100,7 +100,7 @@ func (n *node) run() {
 		}
 		n.mu.Lock()
 		n.conn = conn
-		for _, q := range n.open {
+		for _, q := range n.pending {
 			n.send(q)
 		}
 		n.mu.Unlock()
@@ -137,7 +137,7 @@ func (n *node) answered(r launch.NodeReply) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if r.Later {
-		if q, ok := n.open[r.Seq]; ok {
+		if q, ok := n.pending[r.Seq]; ok {
 			time.AfterFunc(time.Second, func() { n.again(q) })
 		}
 		return
@@ -145,14 +145,14 @@ func (n *node) answered(r launch.NodeReply) {
 	if answer := n.answers[r.Seq]; answer != nil {
 		answer <- r // has room
 	}
-	delete(n.open, r.Seq)
+	delete(n.pending, r.Seq)
 	delete(n.answers, r.Seq)
 }
 
 func (n *node) again(q launch.NodeRequest) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, still := n.open[q.Seq]; still && n.conn != nil {
+	if _, still := n.pending[q.Seq]; still && n.conn != nil {
 		n.send(q)
 	}
 }
