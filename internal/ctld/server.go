@@ -306,7 +306,7 @@ func (s *Server) openLogs() (*keep.Store, error) {
 	}
 	o := keep.Options{Dir: s.rules.Now().LogsPath(), Limits: limits, Now: s.now, Log: s.log}
 	if at := s.rules.Now().Logs.S3; at != nil {
-		bucket, err := archive.Open(at.Place())
+		bucket, err := archive.New(at.Place())
 		if err != nil {
 			return nil, fmt.Errorf("open archive of logs: %w", err)
 		}

@@ -97,7 +97,7 @@ type page struct {
 	source []byte
 }
 
-func (t *Topic) open() page { return page{topic: t, source: read(t.file)} }
+func newPage(t *Topic) page { return page{topic: t, source: read(t.file)} }
 
 // blocks are what the topic consists of. What a document says before its first
 // part is said in each part.

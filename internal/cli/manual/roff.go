@@ -19,7 +19,7 @@ type roff struct {
 
 // WriteMan writes the topic as a man page.
 func (t *Topic) WriteMan(w io.Writer, version string) error {
-	o := &roff{page: t.open()}
+	o := &roff{page: newPage(t)}
 	name, section, see := t.page, 5, t.see
 	if name == "" { // about no file
 		name, section, see = "gbatch-"+t.Name, 7, []string{"gadm(1)"}

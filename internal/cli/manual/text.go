@@ -26,7 +26,7 @@ type writer struct {
 
 // WriteText writes the topic as text.
 func (t *Topic) WriteText(w io.Writer, s Style) error {
-	_, err := w.Write((&writer{page: t.open(), Style: s}).whole())
+	_, err := w.Write((&writer{page: newPage(t), Style: s}).whole())
 	return err
 }
 

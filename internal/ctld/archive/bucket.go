@@ -57,8 +57,8 @@ type Bucket struct {
 // requestTime bounds the wait for an answer to begin.
 const requestTime = 30 * time.Second
 
-// Open connects to nothing yet.
-func Open(p Place) (*Bucket, error) {
+// New checks where the bucket is. Nothing is asked of it yet.
+func New(p Place) (*Bucket, error) {
 	at, endpoint, err := p.parse()
 	if err != nil {
 		return nil, err

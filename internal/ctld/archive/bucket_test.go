@@ -24,7 +24,7 @@ func TestBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b, err := Open(Place{URI: "s3://lab/logs/", Endpoint: s3.URL, KeyFile: file})
+	b, err := New(Place{URI: "s3://lab/logs/", Endpoint: s3.URL, KeyFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}

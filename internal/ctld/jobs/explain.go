@@ -115,13 +115,13 @@ func adviceToAPI(now sched.Time, a sched.Advice) api.Advice {
 		out.Text += fmt.Sprintf(", %s sooner", inWords(a.Saves))
 	}
 	out.Code = a.Code
-	applied(&out, a.Job)
+	addChange(&out, a.Job)
 	return out
 }
 
-// applied says how to make the change of some advice: by an update, or by another
+// addChange says how to make the change of some advice: by an update, or by another
 // document. Other changes are for people to write.
-func applied(out *api.Advice, as sched.Job) {
+func addChange(out *api.Advice, as sched.Job) {
 	s := as.Shape
 	switch out.Code {
 	case "shorter-limit":

@@ -52,7 +52,7 @@ type where struct{}
 
 // Site says where to log in.
 func (h *Handlers) Site(ctx context.Context, _ *where) (*api.LoginSite, error) {
-	l, p, err := h.open(ctx)
+	l, p, err := h.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ type loginInput struct{ Body api.LoginRequest }
 
 // Enter makes a token for who has logged in.
 func (h *Handlers) Enter(ctx context.Context, in *loginInput) (*api.Token, error) {
-	l, p, err := h.open(ctx)
+	l, p, err := h.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +110,9 @@ const firstPerson = 1000
 // madeName is what package access calls numbers that have no name.
 var madeName = regexp.MustCompile(`^uid[0-9]+$`)
 
-// open is the provider of the rules in force. One that cannot be asked is asked again
+// current is the provider of the rules in force. One that cannot be asked is asked again
 // by the next who comes; one that is known serves on while it cannot.
-func (h *Handlers) open(ctx context.Context) (*site.Login, *provider, error) {
+func (h *Handlers) current(ctx context.Context) (*site.Login, *provider, error) {
 	l := h.conf().Login
 	if l == nil {
 		return nil, nil, api.Errorf(api.CodeNotFound, "this site has no identity provider to log in at").WithHint("get a token by `gadm token create --save` on the controller's machine")

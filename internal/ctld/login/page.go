@@ -108,7 +108,7 @@ func (h *Handlers) flow(ctx context.Context, origin string) (*site.Login, *provi
 	if l := h.conf().Login; l == nil || len(l.Pages) == 0 {
 		return nil, nil, nil, noPages()
 	}
-	l, p, err := h.open(ctx)
+	l, p, err := h.current(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -28,16 +28,16 @@ type Guard struct {
 	served map[string]bool   // patterns that have a handler
 
 	callers callers
-	bodies  places.Places
-	answers places.Places // of one job each, with its document
-	large   places.Places // in memory, until they are read
+	bodies  places.Places // bytes of requests' bodies
+	answers places.Places // with the document of one job each, in memory until they are read
+	large   places.Places // large answers in memory, until they are read
 	making  *places.Gate  // large answers that are worked out
 }
 
 // Config is what a guard asks of others.
 type Config struct {
 	Identify func(http.ResponseWriter, *http.Request) (access.Identity, *api.Error)
-	Refused  func(e api.AuditEntry, why string) // is told of attempts that were refused
+	Refused  func(e api.AuditEntry, why string) // is told of requests that were refused
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
 	Conns    *conns.Table
 	Caps     func(user string) Caps
@@ -101,15 +101,15 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 			return
 		}
 		id, leave, e := g.admit(w, r, route)
-		attempt := attempt{id.Entry(actionOf(r)), route.Who == access.ByJoiners}
-		attempt.Object = object(r)
+		audited := auditable{id.Entry(actionOf(r)), route.Who == access.ByJoiners}
+		audited.Object = object(r)
 		if e != nil {
-			g.refused(attempt, e)
+			g.refused(audited, e)
 			writeError(w, e)
 			return
 		}
 		defer leave()
-		ctx, cancel := context.WithCancel(access.WithCaller(context.WithValue(r.Context(), attemptKey{}, attempt), id, actionOf(r)))
+		ctx, cancel := context.WithCancel(access.WithCaller(context.WithValue(r.Context(), auditableKey{}, audited), id, actionOf(r)))
 		defer cancel()
 		if id.Ended != nil { // what is open ends when its credential is revoked
 			defer context.AfterFunc(id.Ended, cancel)()
@@ -118,12 +118,12 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		switch {
 		case ok:
 			defer done()
-			leave := func() {}
-			defer func() { leave() }()
+			leaveAnswers := func() {}
+			defer func() { leaveAnswers() }()
 			handler(w, r.WithContext(places.WithAnswer(ctx, func() (ok bool) {
 				var l func()
 				if l, ok = g.answers.Enter(ctx, id.User, 1); ok {
-					leave = l
+					leaveAnswers = l
 				}
 				return ok
 			})))

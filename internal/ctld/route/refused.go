@@ -8,17 +8,17 @@ import (
 	"gbatch/internal/api"
 )
 
-// attempt is a request as the audit log has it if it is refused.
-type attempt struct {
+// auditable is a request as the audit log has it if it is refused.
+type auditable struct {
 	api.AuditEntry
 	join bool // of a machine that would be a node: each failure counts
 }
 
-type attemptKey struct{}
+type auditableKey struct{}
 
 // refused notes a request that was refused for who asks. Without a credential
 // nobody was refused anything.
-func (g *Guard) refused(a attempt, e *api.Error) {
+func (g *Guard) refused(a auditable, e *api.Error) {
 	denied := e.Status == http.StatusForbidden || e.Status == http.StatusUnauthorized
 	if a.Via != "" && (denied || a.join && e.Status < http.StatusInternalServerError) {
 		g.Refused(a.AuditEntry, e.Message)
@@ -41,7 +41,7 @@ func object(r *http.Request) string {
 // is in the audit log already.
 func (g *Guard) fail(ctx context.Context, r *Route, err error) *api.Error {
 	e, noted := r.said(err)
-	if a, ok := ctx.Value(attemptKey{}).(attempt); ok && !noted {
+	if a, ok := ctx.Value(auditableKey{}).(auditable); ok && !noted {
 		g.refused(a, e)
 	}
 	return e
