@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,7 @@ func Entries(r io.Reader, most Size, each func(h *tar.Header, body io.Reader) er
 		if err := o.next(name, h.Typeflag == tar.TypeDir); err != nil {
 			return got, err
 		}
-		if h.Typeflag != tar.TypeReg {
+		if h.Typeflag != tar.TypeReg { // a header may say a size that nothing follows
 			h.Size = 0
 		}
 		if got.Files++; got.Files > most.Files {
@@ -115,7 +114,7 @@ func checkLink(name, target string) error {
 	return nil
 }
 
-// order watches that each entry comes once, in the order of a walk, and after
+// order checks that each entry comes once, in the order of a walk, and after
 // its directory.
 type order struct {
 	last string
@@ -123,7 +122,7 @@ type order struct {
 }
 
 func (o *order) next(name string, isDir bool) error {
-	key := strings.ReplaceAll(name, "/", "\x00")
+	key := strings.ReplaceAll(name, "/", "\x00") // a walk goes through a directory before the next name, whatever that begins with
 	if key <= o.last && o.last != "" {
 		return fmt.Errorf("%q is there twice, or not at its place", name)
 	}
@@ -140,6 +139,3 @@ func (o *order) next(name string, isDir bool) error {
 	}
 	return nil
 }
-
-// permissions are those of a mode that a tree keeps.
-func permissions(m fs.FileMode) int64 { return int64(m.Perm()) }

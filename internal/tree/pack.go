@@ -176,3 +176,6 @@ func (c *cutter) flush() error {
 	c.buf = c.buf[:0]
 	return err
 }
+
+// permissions are those of a mode that a tree keeps.
+func permissions(m fs.FileMode) int64 { return int64(m.Perm()) }

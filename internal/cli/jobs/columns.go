@@ -38,7 +38,7 @@ func moment(letters, title string, of func(*api.Job) time.Time) table.Column[api
 		Cell:  func(v *table.View, b []byte, j *api.Job) []byte { return v.Moment(b, of(j)) }}
 }
 
-// span is a column of lengths of time, in seconds, that change with the clock.
+// span is a column of lengths of time, which may change with the clock.
 func span(letters, title string, order func(v *table.View, j *api.Job) int64, cell func(v *table.View, b []byte, j *api.Job) []byte) table.Column[api.Job] {
 	return table.Column[api.Job]{Letters: letters, Title: title, Right: true, Order: order, Cell: cell}
 }
@@ -154,17 +154,6 @@ func Limit(b []byte, secs int64) []byte {
 	return human.Duration(b, secs)
 }
 
-// Ran is how long the job runs or ran.
-func Ran(j *api.Job, now time.Time) time.Duration {
-	switch {
-	case j.Started.IsZero() || j.State.Pending():
-		return 0
-	case !j.Ended.IsZero():
-		return j.Ended.Sub(j.Started)
-	}
-	return now.Sub(j.Started)
-}
-
 func timeLeft(v *table.View, b []byte, j *api.Job) []byte {
 	switch {
 	case j.LimitS <= 0:
@@ -175,22 +164,6 @@ func timeLeft(v *table.View, b []byte, j *api.Job) []byte {
 	return human.Duration(b, j.LimitS-int64(Ran(j, v.Now)/time.Second))
 }
 
-// StartOf is when the job started, or is expected to.
-func StartOf(j *api.Job) time.Time {
-	if j.Started.IsZero() || j.State.Pending() {
-		return j.EstStart
-	}
-	return j.Started
-}
-
-// EndOf is when the job ended, or must end.
-func EndOf(j *api.Job) time.Time {
-	if j.Ended.IsZero() && j.State == job.Running && j.LimitS > 0 {
-		return j.Started.Add(time.Duration(j.LimitS) * time.Second)
-	}
-	return j.Ended
-}
-
 func reason(v *table.View, j *api.Job) string {
 	if v.Text && j.ReasonText != "" {
 		return j.ReasonText
@@ -198,7 +171,8 @@ func reason(v *table.View, j *api.Job) string {
 	return j.Reason
 }
 
-// appendEnding adds for how long a job is being ended already.
+// appendEnding adds for how long a job is being ended already: what takes long there is
+// not to look as a job that runs.
 func appendEnding(b []byte, v *table.View, j *api.Job) []byte {
 	if j.Ending == nil || j.Ending.Since.IsZero() {
 		return b
