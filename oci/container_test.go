@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -301,6 +302,37 @@ func TestStopEscalates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exit := b.exit(); exit.Code != 137 || exit.OOMKilled || !exit.Stopped {
+		t.Errorf("exit: %+v", exit)
+	}
+}
+
+// TestKillMoved: a container ends when it shall, also where somebody has moved its processes
+// out of its control group, as system managers do with groups that they take for theirs.
+func TestKillMoved(t *testing.T) {
+	b := newBox(t, "trap '' TERM; sleep 1000 & echo ready; while :; do sleep 0.02; done")
+	s := b.start()
+	b.await("ready")
+	host, err := cgroups.Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := host.Find(b.req.CgroupPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "an empty group", func() bool {
+		pids, err := group.Pids()
+		for _, pid := range pids {
+			for _, root := range host.Mounts {
+				_ = os.WriteFile(filepath.Join(root, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+			}
+		}
+		return err == nil && len(pids) == 0
+	})
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if exit := b.exit(); exit.Code != 137 || !exit.Stopped {
 		t.Errorf("exit: %+v", exit)
 	}
 }

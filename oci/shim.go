@@ -60,6 +60,7 @@ type shim struct {
 	phase     Phase
 	container container // nil until it is about to be created
 	pid       int       // of the container's first process, 0 until it runs
+	first     process   // the same; nil until it has been begun
 	terminal  *os.File  // the user's side of its terminal; nil: it has none
 	stopped   bool      // asked to stop; keeps a container from starting
 	leaseOver bool      // its lease ran out
@@ -153,6 +154,9 @@ func (s *shim) exited(state *os.ProcessState) (exit Exit) {
 // also set when the code is not 0.
 func (s *shim) await(process process) (state *os.ProcessState, err error) {
 	ended := s.endOfPart()
+	s.mu.Lock()
+	s.first = process
+	s.mu.Unlock()
 	go func() {
 		state, err = process.Wait()
 		close(ended)

@@ -134,13 +134,24 @@ func (s *shim) stop(sig syscall.Signal) error {
 		return nil
 	case phase == PhaseStarting:
 		return s.breakOff()
-	case sig == unix.SIGKILL:
-		return s.group.Kill(killTimeout)
-	case s.deaf(sig):
-		return s.group.Kill(killTimeout)
+	case sig == unix.SIGKILL, s.deaf(sig):
+		return s.kill()
 	default:
 		return s.signal(sig)
 	}
+}
+
+// kill ends all processes of the container. The first one is in its control group unless somebody
+// has moved it away; the kernel ends all others of its PID namespace with it.
+func (s *shim) kill() error {
+	s.mu.Lock()
+	first := s.first
+	s.mu.Unlock()
+	err := s.group.Kill(killTimeout)
+	if first != nil {
+		_ = first.Signal(unix.SIGKILL) // an error: it has ended
+	}
+	return err
 }
 
 // deaf says that a signal which is to end the container would end nothing: the
