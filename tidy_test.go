@@ -68,7 +68,7 @@ var below = map[string][]string{
 		"internal/ctld/meter", "internal/ctld/nodes", "internal/ctld/route", "internal/ctld/rules", "internal/ctld/samples",
 		"internal/ctld/site", "internal/ctld/streams", "internal/ctld/usage", "internal/job", "internal/metrics", "internal/pki",
 		"internal/state", "internal/store", "sched", "internal/ctld/ids", "internal/ctld/conns", "internal/ctld/login", "internal/ctld/trees", "internal/tree", "internal/ctld/webhook", "internal/ctld/keep", "internal/ctld/curves", "internal/ctld/convert", "internal/ctld/archive", "internal/web", "internal/ctld/scrub", "internal/client"},
-	"internal/ctld/keep": {"oci/logs"}, "internal/ctld/archive": {}, "internal/ctld/curves": {"internal/node", "oci/atomicfile"}, "internal/ctld/convert": {"internal/api", "internal/ctld/access", "internal/ctld/places", "internal/job", "internal/job/importer"},
+	"internal/ctld/keep": {"oci/atomicfile", "oci/logs"}, "internal/ctld/archive": {}, "internal/ctld/curves": {"internal/node", "oci/atomicfile"}, "internal/ctld/convert": {"internal/api", "internal/ctld/access", "internal/ctld/places", "internal/job", "internal/job/importer"},
 	"internal/ctld/trees": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/job", "internal/tree", "oci/atomicfile"},
 	"internal/ctld/access": {"internal/api", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
 		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",

@@ -182,12 +182,12 @@ func validID(id string) bool {
 	return true
 }
 
-// readShim reads what a shim was told. Where the disk has damaged that, the container's cgroup
+// readShim reads what a shim was told. Where that cannot be read, the container's cgroup
 // is still known by its spec, so that it can be ended.
 func readShim(dir string) (ShimConfig, error) {
 	var cfg ShimConfig
 	err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg)
-	if errors.Is(err, atomicfile.ErrDamaged) || errors.Is(err, os.ErrNotExist) {
+	if err != nil {
 		var spec specs.Spec
 		if atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec) == nil && spec.Linux != nil {
 			return ShimConfig{CgroupPath: spec.Linux.CgroupsPath}, nil

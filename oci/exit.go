@@ -101,7 +101,7 @@ func replaceMark(dir string, data []byte) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(mark, record); err != nil {
+	if err := atomicfile.Rename(mark, record); err != nil {
 		return err
 	}
 	return atomicfile.SyncDir(dir)

@@ -162,9 +162,7 @@ func (s *Server) open() error {
 	if s.kept, err = s.openLogs(); err != nil {
 		return err
 	}
-	if s.curves, err = curves.Open(curves.Config{Dir: filepath.Join(cfg.Dir, site.CurvesDir), Most: func() int64 { return s.rules.Now().CurvesMiB << 20 }, Room: s.spare, Now: s.now, Log: s.log}); err != nil {
-		return err
-	}
+	s.curves = curves.Open(curves.Config{Dir: filepath.Join(cfg.Dir, site.CurvesDir), Most: func() int64 { return s.rules.Now().CurvesMiB << 20 }, Room: s.spare, Now: s.now, Log: s.log})
 	s.scrape = &counts.Exporter{Version: Version, Loop: s.loop, Meters: s.meters, Aliases: func() []string { return s.rules.Now().Metrics.Aliases }, Logs: s.kept,
 		Licenses: func() map[string]int64 { return s.rules.Now().Licenses },
 		Expiry:   s.pki.Expiry, Tokens: func(lasted, within time.Duration) map[string]int { return s.keys.Expiring(s.now(), lasted, within) }}
@@ -312,7 +310,7 @@ func (s *Server) openLogs() (*keep.Store, error) {
 		}
 		o.Archive = bucket
 	}
-	return keep.Open(o)
+	return keep.Open(o), nil
 }
 
 // fewConnections is for how many the controller says that there will not be enough.

@@ -287,8 +287,15 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 // the directory, one for the node's name on this machine, by which everything
 // on the host is found.
 func (a *Agent) openState() error {
-	for _, dir := range []string{a.cfg.StateDir, a.dirRanks(), identity.LockRun, identity.ContactRun} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
+	for _, d := range []struct {
+		path string
+		mode os.FileMode
+	}{
+		{a.cfg.StateDir, 0o711}, {a.dirRanks(), 0o711}, {filepath.Join(a.cfg.StateDir, "disk"), 0o711}, {filepath.Join(a.cfg.StateDir, "programs"), 0o755},
+		{filepath.Join(a.cfg.StateDir, "prologs"), 0o700}, {a.cfg.Data.Dir, 0o700}, {filepath.Join(a.cfg.Data.Dir, "ranks"), 0o700},
+		{filepath.Join(a.cfg.Data.Dir, "cache"), 0o700}, {a.cfg.Images.Dir, 0o700}, {identity.LockRun, 0o711}, {identity.ContactRun, 0o711}, {identity.GuardRun, 0o711},
+	} {
+		if err := atomicfile.Dir(d.path, d.mode, a.log); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
 		}
 	}

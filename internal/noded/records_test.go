@@ -36,7 +36,7 @@ func TestDamagedFiles(t *testing.T) {
 	s.want(whole, order(patient))
 	s.ready(whole)
 	ranks := map[string]job.RankID{}
-	for i, file := range []string{"exit.json", "shim.json", "no shim.json", "shim.json of one that runs", "no shim.json of one that runs"} {
+	for i, file := range []string{"exit.json", "exit.json is a directory", "shim.json", "no shim.json", "shim.json of one that runs", "no shim.json of one that runs"} {
 		ranks[file] = rankID(10 + i)
 		s.want(ranks[file], order(patient))
 		s.ready(ranks[file])
@@ -47,8 +47,9 @@ func TestDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"exit.json", "shim.json", "no shim.json"} {
-		if file != "exit.json" { // its shim first, which could write how it ended
+	ended := []string{"exit.json", "exit.json is a directory", "shim.json", "no shim.json"}
+	for _, file := range ended {
+		if !strings.HasPrefix(file, "exit.json") { // its shim first, which could write how it ended
 			for _, pid := range shims(box(file)) {
 				err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
 			}
@@ -63,16 +64,21 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		until(t, "the shim has written how it ended", func() bool { _, err := os.Stat(box(file) + "/exit.json"); return err == nil })
 	}
-	err = errors.Join(err, flipDigit(box("exit.json")+"/exit.json"), flipDigit(box("shim.json")+"/shim.json"), flipDigit(box("shim.json of one that runs")+"/shim.json"),
+	directory := box("exit.json is a directory") + "/exit.json"
+	err = errors.Join(err, flipDigit(box("exit.json")+"/exit.json"), os.Remove(directory), os.Mkdir(directory, 0o700), flipDigit(box("shim.json")+"/shim.json"), flipDigit(box("shim.json of one that runs")+"/shim.json"),
 		os.Remove(box("no shim.json")+"/shim.json"), os.Remove(box("no shim.json of one that runs")+"/shim.json"))
 	for _, file := range []string{"faults.json", "reboot.json", "ids.json", "instance", "records", "health.json"} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(s.cfg.StateDir, file), []byte("\x00{garbled"), 0o600))
+	}
+	for _, dir := range []string{"programs", "prologs", "data/cache"} { // a file is in the place of each
+		path := filepath.Join(s.cfg.StateDir, dir)
+		err = errors.Join(err, os.RemoveAll(path), os.WriteFile(path, nil, 0o600))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	p = s.spawn(1)
-	for _, file := range []string{"exit.json", "shim.json", "no shim.json"} {
+	for _, file := range ended {
 		if e := s.exit(ranks[file]); e.Reason != job.NodeFail {
 			t.Errorf("%s: it ended with %+v", file, e)
 		}

@@ -43,7 +43,21 @@ func replace(path string, data []byte, mode os.FileMode, sync bool) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(tmp))
 	}
-	return os.Rename(tmp, path)
+	return Rename(tmp, path)
+}
+
+// Rename replaces the file at path by another one. A directory there, as a disk that was repaired may leave, is
+// moved aside.
+func Rename(other, path string) error {
+	err := os.Rename(other, path)
+	if st, serr := os.Lstat(path); err == nil || serr != nil || !st.IsDir() {
+		return err
+	}
+	aside := path + AsideSuffix
+	if err := errors.Join(os.RemoveAll(aside), os.Rename(path, aside)); err != nil {
+		return err
+	}
+	return os.Rename(other, path)
 }
 
 // SyncDir makes the names in a directory survive a power cut.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"syscall"
 )
 
 // ErrDamaged says that a file is not what was written.
@@ -21,9 +22,12 @@ func Sum(data []byte) []byte {
 }
 
 // Read reads a file, and takes the line off that Sum has put there, with blanks behind it. A file
-// of an earlier version has none. A file that has another sum wraps ErrDamaged.
+// of an earlier version has none. A file that has another sum, or that the disk cannot read, wraps ErrDamaged.
 func Read(path string) ([]byte, error) {
 	all, err := os.ReadFile(path)
+	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EISDIR) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -57,12 +57,12 @@ type live struct {
 	saved  time.Time // or begun
 }
 
-// Open makes the directory.
-func Open(c Config) (*Store, error) {
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make directory of curves: %w", err)
+// Open makes the directory. Without one there are no curves: nothing else needs them.
+func Open(c Config) *Store {
+	if err := atomicfile.Dir(c.Dir, 0o700, c.Log); err != nil {
+		c.Log.Error("no curves can be kept", "error", err)
 	}
-	return &Store{Config: c, live: map[Key]*live{}}, nil
+	return &Store{Config: c, live: map[Key]*live{}}
 }
 
 // Put takes a node's word on what a rank has used. What it says again is taken once.

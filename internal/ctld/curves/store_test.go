@@ -24,11 +24,7 @@ type shelf struct {
 func newShelf(t *testing.T, dir string) *shelf {
 	t.Helper()
 	s := &shelf{now: time.Unix(1_800_000_000, 0), most: 1 << 20, room: true}
-	var err error
-	s.Store, err = Open(Config{Dir: dir, Most: func() int64 { return s.most }, Room: func() bool { return s.room }, Now: func() time.Time { return s.now }, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Store = Open(Config{Dir: dir, Most: func() int64 { return s.most }, Room: func() bool { return s.room }, Now: func() time.Time { return s.now }, Log: slog.New(slog.DiscardHandler)})
 	return s
 }
 

@@ -36,14 +36,10 @@ func newKept(t *testing.T) *kept {
 
 func (k *kept) open(dir string) {
 	k.t.Helper()
-	var err error
-	k.Store, err = Open(Options{
+	k.Store = Open(Options{
 		Dir: dir, Limits: func() Limits { return k.limits }, Now: func() time.Time { return k.clock }, Log: slog.New(slog.DiscardHandler),
 		Free: func(string) (int64, error) { return k.room - k.Bytes(), nil },
 	})
-	if err != nil {
-		k.t.Fatal(err)
-	}
 }
 
 // restart is a controller that was killed: nothing is closed properly.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/logs"
 )
 
@@ -74,23 +75,22 @@ type Options struct {
 	Archive Archive // nil: there is none
 }
 
-// Open makes the directory. What an earlier controller kept is found by Run.
-func Open(o Options) (*Store, error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make directory of logs: %w", err)
-	}
-	left, err := filepath.Glob(filepath.Join(o.Dir, ".restore-*")) // of a controller that was killed
+// Open makes the directory. What an earlier controller kept is found by Run. Without a directory no
+// copies are kept, and nodes offer theirs again.
+func Open(o Options) *Store {
+	err := atomicfile.Dir(o.Dir, 0o700, o.Log)
+	left, _ := filepath.Glob(filepath.Join(o.Dir, ".restore-*")) // of a controller that was killed; the pattern is good
 	for _, dir := range left {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("clean directory of logs: %w", err)
+		o.Log.Error("the directory of logs cannot be used as it is", "error", err)
 	}
 	s := &Store{dir: o.Dir, limits: o.Limits, now: o.Now, log: o.Log, free: o.Free, archive: o.Archive, logs: map[Key]*entry{}, users: map[string]int64{}, restores: map[string]chan struct{}{}}
 	if s.free == nil {
 		s.free = freeOf
 	}
-	return s, nil
+	return s
 }
 
 func freeOf(dir string) (int64, error) {

@@ -86,7 +86,7 @@ func (k *kept) charge() int64 { return charge(perEntry * int64(len(k.Chunks))) }
 // Open reads what there is.
 func Open(c Config) (*Store, error) {
 	s := &Store{Config: c, users: map[string]*owner{}}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := atomicfile.Dir(c.Dir, 0o700, c.Log); err != nil {
 		return nil, fmt.Errorf("open uploaded directories: %w", err)
 	}
 	names, err := os.ReadDir(c.Dir)
@@ -98,8 +98,8 @@ func Open(c Config) (*Store, error) {
 		if err != nil {
 			continue // not ours
 		}
-		if _, err := s.owner(string(name)); err != nil {
-			return nil, fmt.Errorf("open uploaded directories: %w", err)
+		if _, err := s.owner(string(name)); err != nil { // it is tried again at each use of them
+			c.Log.Error("the uploaded directories of a user cannot be used", "user", string(name), "directory", filepath.Join(c.Dir, e.Name()), "error", err)
 		}
 	}
 	return s, nil
@@ -123,8 +123,10 @@ func (s *Store) owner(user string) (*owner, error) {
 // load finds what is on disk. A file that was being written is left over. A tree that
 // lacks a chunk, or whose list is damaged, is given up.
 func (o *owner) load(now time.Time, log *slog.Logger) error {
-	if err := os.MkdirAll(filepath.Join(o.dir, chunksDir), 0o700); err != nil {
-		return err
+	for _, dir := range []string{o.dir, filepath.Join(o.dir, chunksDir)} {
+		if err := atomicfile.Dir(dir, 0o700, log); err != nil {
+			return err
+		}
 	}
 	err := filepath.WalkDir(filepath.Join(o.dir, chunksDir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
