@@ -22,7 +22,7 @@ func OpenOn(m Machine, source func() (site.Config, error), log *slog.Logger) (*S
 // listeners are the socket and the network.
 func (s *Server) listeners() ([]net.Listener, error) {
 	if s.machine.Listen == nil {
-		return listenAt(*s.rules.Now())
+		return listenAt(*s.rules.Now(), s.log)
 	}
 	socket, network := s.machine.Listen()
 	return []net.Listener{socket, network}, nil

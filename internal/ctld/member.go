@@ -164,7 +164,7 @@ func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 
 // listen opens the addresses that a Server has while it leads.
 func (m *Member) listen() ([]net.Listener, error) {
-	lns, err := listenAt(m.cfg)
+	lns, err := listenAt(m.cfg, m.log)
 	for i, ln := range lns[min(1, len(lns)):] {
 		lns[i+1] = tls.NewListener(ln, m.pki.ServerTLS())
 	}

@@ -357,7 +357,7 @@ func (s *Server) listen() error {
 }
 
 // listenAt opens the unix socket and, if there is one, the TCP address of a controller.
-func listenAt(c site.Config) ([]net.Listener, error) {
+func listenAt(c site.Config, log *slog.Logger) ([]net.Listener, error) {
 	path := c.SocketPath()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make socket directory: %w", err)
@@ -367,12 +367,9 @@ func listenAt(c site.Config) ([]net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove old socket: %w", err)
 	}
-	socket, err := net.Listen("unix", path)
+	socket, err := openSocket(path, log)
 	if err != nil {
-		return nil, fmt.Errorf("listen on socket: %w", err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil { // who calls is asked of the kernel
-		return nil, errors.Join(fmt.Errorf("open socket to users: %w", err), socket.Close())
+		return nil, err
 	}
 	if c.Listen == "" {
 		return []net.Listener{socket}, nil

@@ -1,0 +1,35 @@
+package ctld
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gbatch/internal/ctld/site"
+)
+
+// TestSocketRemoved removes the socket's file, and its directory, of a controller that runs: it is reached there again, by all.
+func TestSocketRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run", "sock")
+	newSite(t, func(c *site.Config) { c.Socket = path })
+	for _, gone := range []string{path, filepath.Dir(path)} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+		reached := func() bool {
+			st, err := os.Stat(path)
+			if err != nil || st.Mode().Perm() != 0o666 {
+				return false
+			}
+			conn, err := net.Dial("unix", path)
+			return err == nil && conn.Close() == nil
+		}
+		for end := time.Now().Add(time.Minute); !reached(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("without %s: it is not reached", gone)
+			}
+		}
+	}
+}
