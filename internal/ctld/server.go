@@ -190,7 +190,16 @@ func (s *Server) openStore() (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make store directory: %w", err)
 	}
-	s.store, err = store.Open(store.Config{Dir: dir, Log: s.log})
+	c := store.Config{Dir: dir, Log: s.log}
+	if s.machine.Listen == nil {
+		c.Recent = s.rules.Now().RecentPath()
+	}
+	if c.Recent != "" {
+		if err := os.MkdirAll(filepath.Dir(c.Recent), 0o755); err != nil {
+			return fmt.Errorf("make socket directory: %w", err)
+		}
+	}
+	s.store, err = store.Open(c)
 	return err
 }
 

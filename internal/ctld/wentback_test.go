@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
@@ -100,6 +103,33 @@ func TestDirectoryPutBack(t *testing.T) {
 	if v := s.server.loop.View(); v.Next != before || v.Node("n1").Unsure {
 		t.Error("an ordinary restart is taken for a step back")
 	}
+}
+
+// TestPutBackIsNoticed puts the whole directory back from an older copy while the machine runs: the start is refused
+// before anybody could be told a number a second time, and a command that names the loss goes on.
+func TestPutBackIsNoticed(t *testing.T) {
+	run := t.TempDir()
+	s := newSite(t, func(c *site.Config) { c.Socket = filepath.Join(run, "sock") })
+	s.submit(hello(1), "")
+	older := s.copyAway()
+	last := s.submit(hello(1), "").Number
+	s.stop()
+	if err := errors.Join(os.RemoveAll(s.cfg.Dir), os.CopyFS(s.cfg.Dir, os.DirFS(older))); err != nil {
+		t.Fatal(err)
+	}
+	why := s.refused()
+	wants(t, why, "it was put back from an older copy")
+	_, rest, _ := strings.Cut(why, "gctld accept-loss ")
+	named, _, _ := strings.Cut(rest, "`")
+	if err := backup.AcceptLoss(s.cfg, named); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	if n := s.submit(hello(1), "").Number; n <= last {
+		t.Errorf("number %d was given again, or one below it: %d", last, n)
+	}
+	s.stop()
+	s.start() // an ordinary one
 }
 
 // TestForgedRecords: what a node did not have from this controller tells nothing.

@@ -60,6 +60,9 @@ func inspect(cfg Config) (m floor.Mark, fresh bool, err error) {
 		return last, false, nil
 	}
 	what := compare(have, last, found)
+	if what == "" {
+		what, last = goneBack(cfg, have, last)
+	}
 	if what == "" && gap > 0 {
 		what = fmt.Sprintf("%d of the %d commits that were made to it are missing, though there are later ones", gap, have.Count)
 	}
@@ -154,6 +157,22 @@ func compare(have, want floor.Mark, found bool) string {
 		return fmt.Sprintf("its %d commits are not those that were made to it", have.Count)
 	}
 	return ""
+}
+
+// goneBack says what is wrong with a store that is whole, but has come less far than it was seen to come; "": nothing.
+// The mark is the one that it should have.
+func goneBack(cfg Config, have, last floor.Mark) (string, floor.Mark) {
+	if cfg.Recent == "" {
+		return "", last
+	}
+	m, found, err := floor.Read(cfg.FS, cfg.Recent)
+	if err != nil || !found || m.ID != have.ID {
+		return "", last // another one was here
+	}
+	if what := compare(have, m, true); what != "" {
+		return "it was put back from an older copy: " + what, m
+	}
+	return "", last
 }
 
 // token names a loss, so that what is accepted is what was said.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -28,6 +30,10 @@ type Config struct {
 	FS  vfs.FS // nil: the disk
 	Log *slog.Logger
 
+	// Recent is a file apart from Dir and what lies beside it, in memory if it can be, that has the last mark too: all of
+	// that may be put back from an older copy, which looks whole. Empty: none.
+	Recent string
+
 	// Applied, if there is one, is told of each record of KindJob that a member has applied, before Apply returns.
 	// The value is only valid during the call, and nil of one that was deleted.
 	Applied func(n job.Number, value []byte)
@@ -43,6 +49,9 @@ type Store struct {
 	id    uint64     // of the database; never changes
 	mark  floor.Mark // of the last commit
 	floor *floor.File
+
+	recent *floor.File // nil: none
+	dir    *os.File    // locked; nil: it is on no disk
 
 	starts  []start       // of this store, the present one last; never changes
 	commits atomic.Uint64 // so many are durable
@@ -89,10 +98,28 @@ func openAs(cfg Config, mark floor.Mark) (s *Store, err error) {
 	if s.db, err = openDB(cfg.Dir, options(cfg)); err != nil {
 		return nil, err
 	}
+	if err := s.hold(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// hold keeps others from opening the store also where somebody has removed the database's own lock, which is a
+// file in it: the kernel keeps this one by the directory itself, until it is closed.
+func (s *Store) hold() (err error) {
+	if s.cfg.FS != vfs.Default {
+		return nil
+	}
+	if s.dir, err = os.Open(s.cfg.Dir); err != nil {
+		return err
+	}
+	if err = unix.Flock(int(s.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrInUse
+	}
+	return nil // there are file systems that cannot
 }
 
 // ErrInUse says that a program has the store open, and no other can.
@@ -137,8 +164,13 @@ func (s *Store) begin() error {
 	if err := s.countStart(); err != nil {
 		return err
 	}
-	s.floor, err = floor.Open(s.cfg.FS, s.cfg.floorFile(), s.mark)
-	return err
+	if s.floor, err = floor.Open(s.cfg.FS, s.cfg.floorFile(), s.mark); err != nil || s.cfg.Recent == "" {
+		return err
+	}
+	if s.recent, err = floor.Open(s.cfg.FS, s.cfg.Recent, s.mark); err != nil && s.cfg.Log != nil { // the store is whole without it
+		s.cfg.Log.Warn("a directory that is put back from a copy would only be noticed when nodes say what they were told", "error", err)
+	}
+	return nil
 }
 
 // countStart reads the epoch and writes that of this start.
@@ -178,8 +210,13 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close releases the store. Commits in flight must have returned.
 func (s *Store) Close() error {
 	err := s.db.Close()
-	if s.floor != nil {
-		err = errors.Join(err, s.floor.Close())
+	if s.dir != nil {
+		err = errors.Join(err, s.dir.Close())
+	}
+	for _, f := range []*floor.File{s.floor, s.recent} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
 	}
 	return err
 }
@@ -258,6 +295,9 @@ func (s *Store) apply(b *pebble.Batch, more func(*pebble.Batch) error) error {
 	s.commits.Store(next.Count)
 	if s.floor == nil {
 		return nil // of a start, which tells nobody before it is open
+	}
+	if s.recent != nil {
+		_ = s.recent.Note(next) // the store is whole without it
 	}
 	return s.floor.Note(next)
 }

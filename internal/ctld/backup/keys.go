@@ -102,7 +102,7 @@ func AcceptLoss(c site.Config, what string) error {
 	if err := c.Alone(); err != nil {
 		return err
 	}
-	cfg := store.Config{Dir: filepath.Join(c.Dir, site.StoreDir)}
+	cfg := store.Config{Dir: filepath.Join(c.Dir, site.StoreDir), Recent: c.RecentPath()}
 	if slices.Contains(secretFiles, what) {
 		st, err := store.Open(cfg)
 		if err != nil {

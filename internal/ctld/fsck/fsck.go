@@ -29,7 +29,7 @@ func Check(c site.Config, now sched.Time, takeOut bool) (Report, error) {
 	if err := c.Alone(); err != nil {
 		return Report{}, err
 	}
-	st, err := store.Open(store.Config{Dir: filepath.Join(c.Dir, site.StoreDir)})
+	st, err := store.Open(store.Config{Dir: filepath.Join(c.Dir, site.StoreDir), Recent: c.RecentPath()})
 	if err != nil {
 		return Report{}, err
 	}
