@@ -51,8 +51,7 @@ func (r *Rank) readExit() *node.Exit {
 	var out *node.Exit
 	if err != nil {
 		r.log.Error("read the container's result", "error", err)
-		out = failedExit(err, stop)
-		out.StartedMS = r.state.now().StartedMS
+		out = lostExit(err, stop, r.state.now().StartedMS)
 	} else {
 		out = exitOf(exit, stop, r.limits())
 		r.node.Counters.Output(float64(exit.LogBytes), float64(exit.OOMKills))

@@ -118,6 +118,17 @@ func failedExit(err error, stop *stopRecord) *node.Exit {
 	return out
 }
 
+// lostExit is the end of a rank whose container has ended, and of which the node cannot read how. One
+// that never began is no failure of its program's.
+func lostExit(err error, stop *stopRecord, startedMS int64) *node.Exit {
+	out := failedExit(err, stop)
+	out.StartedMS = startedMS
+	if stop == nil && startedMS > 0 {
+		out.Code, out.Signal, out.Reason, out.Message = 128+int(unix.SIGKILL), int(unix.SIGKILL), job.NodeFail, "how the program ended is not known: the node's record of it is gone or cannot be read"
+	}
+	return out
+}
+
 func startReason(err error) (job.Reason, string) {
 	var pull *image.PullError
 	var known *reason.Error
