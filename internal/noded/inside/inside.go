@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"gbatch/oci/atomicfile"
 )
@@ -27,9 +28,25 @@ const Rank = "gbatch-rank"
 
 var links = []string{"srun", "scontrol", "sattach", "sbcast"}
 
+// laying is held by who lays the program out: ranks may find at once that it is gone.
+var laying sync.Mutex
+
+// Keep lays out anew what somebody has removed of a directory that Lay made.
+func Keep(own string) error {
+	for _, name := range append([]string{Rank}, links...) {
+		if _, err := os.Stat(filepath.Join(own, name)); err != nil {
+			_, err := Lay(filepath.Dir(own))
+			return err
+		}
+	}
+	return nil
+}
+
 // Lay makes the program's directory below dir, and removes those of other
 // versions: containers that have them mounted keep them. Empty: there is none.
 func Lay(dir string) (string, error) {
+	laying.Lock()
+	defer laying.Unlock()
 	if len(program) == 0 {
 		return "", nil
 	}

@@ -47,6 +47,11 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 	if r.order.Spec.Launches() && r.node.Programs == "" {
 		return nil, errors.New("this gnoded was built without the program that starts tasks in containers: build it with make")
 	}
+	if r.order.Spec.Launches() {
+		if err := inside.Keep(r.node.Programs); err != nil {
+			return nil, fmt.Errorf("lay out the programs for containers anew: %w", err)
+		}
+	}
 	args, _, err := docker.Command.Args()
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
