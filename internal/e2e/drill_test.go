@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/api"
+	"gbatch/internal/client"
 	"gbatch/internal/job"
 )
 
@@ -245,12 +246,37 @@ func (f *faults) garble() func() {
 	}
 }
 
+// goOn waits as long as jobs end: on a machine that is busy with other things hundreds may still wait.
+func (f *faults) goOn() {
+	left := func() (n int) {
+		list, err := f.s.api.Jobs(f.s.t.Context(), client.JobFilter{})
+		if err != nil {
+			return len(f.acked)
+		}
+		for _, j := range list.Jobs {
+			if !j.State.Final() {
+				n++
+			}
+		}
+		return n
+	}
+	for before := left(); before > 0; {
+		now := before
+		if !poll(patience, func() bool { now = left(); return now < before }) {
+			f.s.t.Errorf("for %v none of %d jobs has ended", patience, now)
+			return
+		}
+		before = now
+	}
+}
+
 // check waits for every acknowledged job and compares.
 func (f *faults) check() {
 	t := f.s.t
 	if len(f.acked) != f.keys {
 		t.Errorf("%d jobs were acknowledged for %d submissions", len(f.acked), f.keys)
 	}
+	f.goOn()
 	for id, code := range f.acked {
 		want := ended{job.Failed, job.ExitCode, code}
 		if code == 0 {
