@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/cgroups"
 	"gbatch/oci/signals"
 )
 
@@ -127,7 +128,7 @@ func (s *shim) running() (int, error) {
 func (s *shim) stop(sig syscall.Signal) error {
 	s.mu.Lock()
 	s.stopped = true
-	phase := s.phase
+	phase, first := s.phase, s.first
 	s.mu.Unlock()
 	switch {
 	case phase == PhaseExited:
@@ -135,19 +136,16 @@ func (s *shim) stop(sig syscall.Signal) error {
 	case phase == PhaseStarting:
 		return s.breakOff()
 	case sig == unix.SIGKILL, s.deaf(sig):
-		return s.kill()
+		return endAll(s.group, first)
 	default:
 		return s.signal(sig)
 	}
 }
 
-// kill ends all processes of the container. The first one is in its control group unless somebody
+// endAll ends all processes of a container. The first one is in its control group unless somebody
 // has moved it away; the kernel ends all others of its PID namespace with it.
-func (s *shim) kill() error {
-	s.mu.Lock()
-	first := s.first
-	s.mu.Unlock()
-	err := s.group.Kill(killTimeout)
+func endAll(group *cgroups.Group, first process) error {
+	err := group.Kill(killTimeout)
 	if first != nil {
 		_ = first.Signal(unix.SIGKILL) // an error: it has ended
 	}

@@ -390,14 +390,6 @@ func listenAt(c site.Config, log *slog.Logger) ([]net.Listener, error) {
 	return []net.Listener{socket, tcp}, nil
 }
 
-// listenHint is what to do where the address of a setting cannot be listened at.
-func listenHint(setting string, err error) string {
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "mend the look-up of names on this machine, or give `" + setting + "` an IP address in the configuration, as 192.0.2.1:PORT"
-	}
-	return "change `" + setting + "` in the configuration, or stop what uses it"
-}
-
 // Addresses are what the server listens on, the socket first.
 func (s *Server) Addresses() []string {
 	var out []string

@@ -100,3 +100,11 @@ func (s *socket) Close() error {
 
 // Addr is the path.
 func (s *socket) Addr() net.Addr { return s.current().Addr() }
+
+// listenHint is what to do where the address of a setting cannot be listened at.
+func listenHint(setting string, err error) string {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "mend the look-up of names on this machine, or give `" + setting + "` an IP address in the configuration, as 192.0.2.1:PORT"
+	}
+	return "change `" + setting + "` in the configuration, or stop what uses it"
+}

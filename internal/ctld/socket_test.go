@@ -26,8 +26,11 @@ func TestSocketRemoved(t *testing.T) {
 			conn, err := net.Dial("unix", path)
 			return err == nil && conn.Close() == nil
 		}
-		for end := time.Now().Add(time.Minute); !reached(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
+		look, end := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+		for !reached() {
+			select {
+			case <-look.C:
+			case <-end:
 				t.Fatalf("without %s: it is not reached", gone)
 			}
 		}

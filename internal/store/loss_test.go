@@ -78,30 +78,6 @@ func truncate(t *testing.T, path string, part float64) {
 	}
 }
 
-// TestLockRemoved: a store that is open is not opened a second time, also where somebody has removed the lock in it.
-func TestLockRemoved(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	s, err := Open(Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	remove(t, filepath.Join(dir, "LOCK"))
-	second := &Store{cfg: Config{Dir: dir}.onDisk()} // of another process, which the database itself would let in now
-	if err := second.hold(); !errors.Is(err, ErrInUse) {
-		t.Errorf("it is held twice: %v", err)
-	}
-	if err := errors.Join(second.dir.Close(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	s, err = Open(Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestLossIsFound takes from a store what was acknowledged. It is never opened
 // as if it were whole.
 func TestLossIsFound(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -51,7 +49,6 @@ type Store struct {
 	floor *floor.File
 
 	recent *floor.File // nil: none
-	dir    *os.File    // locked; nil: it is on no disk
 
 	starts  []start       // of this store, the present one last; never changes
 	commits atomic.Uint64 // so many are durable
@@ -98,28 +95,10 @@ func openAs(cfg Config, mark floor.Mark) (s *Store, err error) {
 	if s.db, err = openDB(cfg.Dir, options(cfg)); err != nil {
 		return nil, err
 	}
-	if err := s.hold(); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// hold keeps others from opening the store also where somebody has removed the database's own lock, which is a
-// file in it: the kernel keeps this one by the directory itself, until it is closed.
-func (s *Store) hold() (err error) {
-	if s.cfg.FS != vfs.Default {
-		return nil
-	}
-	if s.dir, err = os.Open(s.cfg.Dir); err != nil {
-		return err
-	}
-	if err = unix.Flock(int(s.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return ErrInUse
-	}
-	return nil // there are file systems that cannot
 }
 
 // ErrInUse says that a program has the store open, and no other can.
@@ -210,9 +189,6 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close releases the store. Commits in flight must have returned.
 func (s *Store) Close() error {
 	err := s.db.Close()
-	if s.dir != nil {
-		err = errors.Join(err, s.dir.Close())
-	}
 	for _, f := range []*floor.File{s.floor, s.recent} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
