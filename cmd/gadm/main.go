@@ -47,6 +47,7 @@ type policyCmd struct {
 	Show   adm.ShowPolicy   `cmd:"" help:"Print the rules in force."`
 	Check  adm.CheckPolicy  `cmd:"" help:"Check the controller's configuration file, and say what a reload would change."`
 	Reload adm.ReloadPolicy `cmd:"" help:"Take the rules as the file has them now, all or none."`
+	WhatIf adm.WhatIf       `cmd:"" help:"Say who would wait for how long by other rules or with more nodes."`
 }
 
 type controllersCmd struct {

@@ -23,6 +23,7 @@ const (
 	PathPolicy      = "/v1/policy"                   // GET: the rules in force
 	PathPolicyTest  = "/v1/policy/check"             // POST: what a reload would do
 	PathPolicyLoad  = "/v1/policy/reload"            // POST
+	PathWhatIf      = "/v1/what-if"                  // POST: who would wait for how long by other rules
 	PathAudit       = "/v1/audit"                    // GET
 	PathControllers = "/v1/controllers"              // GET; POST, root on the machine of the one that leads: let another take part
 	PathController  = "/v1/controllers/{name}"       // DELETE

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"gbatch/internal/api"
+	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/controllers"
@@ -20,6 +21,7 @@ import (
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/usage"
+	"gbatch/internal/ctld/whatif"
 	"gbatch/internal/metrics"
 	"gbatch/internal/web"
 )
@@ -45,7 +47,7 @@ func (s *Server) routes() []route.Route {
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
 	sessions := &access.Sessions{Tokens: tokens}
-	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), entering(opened), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
+	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), s.foreseeing(), entering(opened), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
@@ -151,6 +153,15 @@ func asking(queries *jobs.Queries, files *convert.Handlers) []route.Route {
 		route.JSON("GET "+api.PathExplain, access.ByUsers, queries.Explain).Is("explain-job", "Why a job waits, and what would help"),
 		route.JSON("GET "+api.PathCurves, access.ByUsers, queries.CurvesOf).Is("get-job-curves", "What a rank of a job has used over its time"),
 		route.JSON("POST "+api.PathConvert, access.ByUsers, files.Convert).Is("convert-job", "The native document of a job file of another system"),
+	}
+}
+
+// foreseeing is what would be.
+func (s *Server) foreseeing() []route.Route {
+	rules := func() (control.Config, error) { return s.rules.Now().Rules() }
+	asked := whatif.New(whatif.Site{Rules: rules, Next: s.rules.Next, View: s.loop.View, Load: s.store.Load, Now: s.loop.Now})
+	return []route.Route{
+		route.JSON("POST "+api.PathWhatIf, access.ByOperators, asked.Ask).Is("what-if", "Who would wait for how long by other rules or with more nodes, by a simulation of what is there now"),
 	}
 }
 

@@ -95,10 +95,11 @@ func TestWebPage(t *testing.T) {
 	b.fill("details input", "1000")
 	b.press("Ask")
 	b.shows("no node has a GPU")
-	b.operate()
+	b.operate(s)
 
 	b.press("Shares")
 	b.shows("Shares and use")
+	b.shows("too short for advice")
 	b.accessible("shares")
 	b.do("use a phone", chromedp.EmulateViewport(390, 800))
 	for _, page := range []string{"jobs?all=true", "jobs/1", "submit", "cluster", "shares", "operate", "operate?tab=audit"} {
@@ -180,7 +181,7 @@ func (b *browser) plan(s *site) {
 }
 
 // operate reserves a node and ends that, and looks at the rest of the page for operators.
-func (b *browser) operate() {
+func (b *browser) operate(s *site) {
 	b.t.Helper()
 	b.press("Operate")
 	b.shows("Nothing is reserved.")
@@ -216,12 +217,31 @@ func (b *browser) operate() {
 	b.accessible("the audit log")
 	b.press("rules")
 	b.shows("operators")
+	b.whatIf(s)
 	b.press("health")
 	b.shows("GET /v1/jobs")
 	b.accessible("health")
 	b.press("controllers")
 	b.shows("This controller is the only one")
 	b.accessible("controllers")
+}
+
+// whatIf asks what more nodes would be to the job that waits, and what a rule that is not.
+func (b *browser) whatIf(s *site) {
+	b.t.Helper()
+	var ids []string
+	for range 2 { // the node has room for one
+		ids = append(ids, strings.TrimSpace(s.must("gsubmit", "--image", image, "--name", "<b>all", "--cpus", "8", "--mem", "1G", "--", "sleep", "1000")))
+	}
+	b.press("What if …?")
+	b.fill("details.whatif label:nth-child(2) input", "1x8xh100")
+	b.press("Simulate")
+	b.shows("would start sooner")
+	b.accessible("what would be")
+	b.fill("details.whatif input", "colour=<b>red")
+	b.press("Simulate")
+	b.shows("there is no such rule")
+	s.must("gcancel", ids[0], ids[1])
 }
 
 // accessible looks for what keeps people from using the page that is shown, by the

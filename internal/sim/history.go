@@ -162,12 +162,12 @@ func WhatIf(c Change) ([]Report, []Curve, error) {
 	nodes, rules := c.Nodes, c.Rules
 	for _, a := range c.Add {
 		var err error
-		if nodes, err = addNodes(nodes, a); err != nil {
+		if nodes, err = AddNodes(nodes, a); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, s := range c.Set {
-		if err := set(&rules, s); err != nil {
+		if err := Set(&rules, s); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -66,7 +66,7 @@ func (o Options) controlConfig() (control.Config, error) {
 		KeepEnded: 1, KeepCount: 1, NoRecords: true,
 	}
 	for _, s := range o.Set {
-		if err := set(&cfg, s); err != nil {
+		if err := Set(&cfg, s); err != nil {
 			return cfg, err
 		}
 	}

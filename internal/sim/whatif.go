@@ -13,10 +13,10 @@ import (
 	"gbatch/sched"
 )
 
-// addNodes adds nodes as COUNTxGPUSxMODEL says, as 2x8xh100. A new node is like
+// AddNodes adds nodes as COUNTxGPUSxMODEL says, as 2x8xh100. A new node is like
 // one of the same model that is there, or else has 16 cores and 128 GiB for
 // each GPU.
-func addNodes(nodes []Node, text string) ([]Node, error) {
+func AddNodes(nodes []Node, text string) ([]Node, error) {
 	parts := strings.SplitN(text, "x", 3)
 	bad := fmt.Errorf("nodes to add are %q: want COUNTxGPUSxMODEL, as 2x8xh100", text)
 	if len(parts) != 3 || parts[2] == "" {
@@ -35,15 +35,17 @@ func addNodes(nodes []Node, text string) ([]Node, error) {
 		}
 	}
 	out := slices.Clone(nodes)
-	for i := range count {
-		name := fmt.Sprintf("new%d", i+1)
+	next := 0
+	for range count {
+		name := ""
+		for name == "" || slices.ContainsFunc(out, func(o Node) bool { return o.Name == name }) {
+			next++
+			name = fmt.Sprintf("new%d", next)
+		}
 		n := gpuNode(name, gpus, parts[2])
 		n.Inventory.CPUs, n.Inventory.MemBytes = 16*max(gpus, 1), int64(max(gpus, 1))<<37
 		if like >= 0 {
 			n = cloneNode(nodes[like], name)
-		}
-		if slices.ContainsFunc(out, func(o Node) bool { return o.Name == name }) {
-			return nil, fmt.Errorf("add node %s: there is one of that name", name)
 		}
 		out = append(out, n)
 	}
@@ -71,10 +73,10 @@ func cloneNode(n Node, name string) Node {
 	return Node{name, inv}
 }
 
-// set changes one rule, as "half_life=14d", "mode=easy", "weights.fair_share=20000"
+// Set changes one rule, as "half_life=14d", "mode=easy", "weights.fair_share=20000"
 // or "max_wait_boost=2d". Names are those of the policy; case and underscores do
 // not matter.
-func set(cfg *control.Config, text string) error {
+func Set(cfg *control.Config, text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
 		return fmt.Errorf("rule to set is %q: want NAME=VALUE, as half_life=14d", text)

@@ -100,7 +100,7 @@ func TestSet(t *testing.T) {
 	} {
 		t.Run(tc.text, func(t *testing.T) {
 			cfg := ChaosRules()
-			err := set(&cfg, tc.text)
+			err := Set(&cfg, tc.text)
 			switch {
 			case tc.got == nil && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("got error %v, want one with %q", err, tc.want)
@@ -115,13 +115,13 @@ func TestSet(t *testing.T) {
 
 func TestAddNodes(t *testing.T) {
 	for _, bad := range []string{"", "2", "2x8", "0x8xh100", "2x-1xh100", "axbxc", "2x8x", "2x999xh100"} {
-		if _, err := addNodes(nil, bad); err == nil {
+		if _, err := AddNodes(nil, bad); err == nil {
 			t.Errorf("%q is taken for nodes", bad)
 		}
 	}
 	old := gpuNodes(1, 2, "NVIDIA H100 80GB")
 	old[0].Inventory.CPUs = 77
-	got, err := addNodes(old, "2x2xh100")
+	got, err := AddNodes(old, "2x2xh100")
 	if err != nil || len(got) != 3 || got[2].Inventory.CPUs != 77 || got[2].Inventory.GPUs[0].UUID == got[1].Inventory.GPUs[0].UUID {
 		t.Errorf("got %+v, %v: want two more nodes like the old one, with GPUs of their own", got, err)
 	}

@@ -30,10 +30,15 @@ func (s *Store) Range(kind state.Kind, in Span, take func(state.Record) (more bo
 	return s.walk(placeKey(kind, in.From), placeKey(kind, in.To), in.Backward, take)
 }
 
+// walk is Range from one key to another, as the records are now.
+func (s *Store) walk(from, to []byte, backward bool, take func(state.Record) (more bool, err error)) error {
+	return walk(s.db, &pebble.IterOptions{LowerBound: from, UpperBound: to}, backward, take)
+}
+
 // walk is Range from one key to another. All that reads more than one record
 // comes by here.
-func (s *Store) walk(from, to []byte, backward bool, take func(state.Record) (more bool, err error)) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+func walk(db pebble.Reader, in *pebble.IterOptions, backward bool, take func(state.Record) (more bool, err error)) error {
+	it, err := db.NewIter(in)
 	if err != nil {
 		return err
 	}

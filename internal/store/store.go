@@ -197,16 +197,19 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Load gives every record that the controller needs at start, by key. The
-// record's value is only valid during the call.
+// Load gives every record that the controller needs at start, by key and all as they
+// are at one moment. The record's value is only valid during the call.
 func (s *Store) Load(take func(state.Record) error) error {
 	take = named(take)
+	now := s.db.NewSnapshot()
+	every := func(r state.Record) (bool, error) { return true, take(r) }
 	for _, k := range []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindTasks, state.KindJob} {
-		if err := s.scan([]byte{byte(k)}, take); err != nil {
-			return err
+		in := &pebble.IterOptions{LowerBound: []byte{byte(k)}, UpperBound: after([]byte{byte(k)})}
+		if err := walk(now, in, false, every); err != nil {
+			return errors.Join(err, now.Close())
 		}
 	}
-	return s.lastHistory(take)
+	return errors.Join(s.lastHistory(take), now.Close())
 }
 
 // lastHistory gives the record of the highest number in history, so that no

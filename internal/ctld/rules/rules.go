@@ -166,6 +166,18 @@ func (s *Rules) read() (site.Config, error) {
 	return cfg.WithStored(s.Now().StoredProjects())
 }
 
+// Next is what the controller would go by if it read the file now.
+func (s *Rules) Next() (control.Config, error) {
+	cfg, err := s.read()
+	if err == nil {
+		err = s.checkRules(cfg)
+	}
+	if err != nil {
+		return control.Config{}, badRules(err)
+	}
+	return cfg.Rules()
+}
+
 type policyInput struct{}
 
 // Policy shows the rules in force.

@@ -1587,13 +1587,51 @@ export type Use = {
 }
 
 export type Used = {
+  advice?: Array<string> | null
   billedHours: number
+  cores?: number
   cpuSeconds: number
   cpuTimeS: number
   elapsedS: number
   gpu?: GPUUse
   gpuSeconds: number
+  memBytes?: number
   memGibSeconds: number
   peakMemBytes: number
   ranksKnown?: number
+}
+
+export type WhatIf = {
+  all: WhatIfWaits
+  jobs: Array<WhatIfJob> | null
+  now: string
+  until: string
+  users: Array<WhatIfWaits> | null
+  whole: boolean
+}
+
+export type WhatIfJob = {
+  after?: string
+  before?: string
+  id: string
+  name: string
+  project: string
+  user: string
+}
+
+export type WhatIfRequest = {
+  addNodes?: Array<string> | null
+  file?: boolean
+  set?: Array<string> | null
+}
+
+export type WhatIfWaits = {
+  jobs: number
+  later: number
+  sooner: number
+  startedAfter: number
+  startedBefore: number
+  user?: string
+  waitAfterS: number
+  waitBeforeS: number
 }

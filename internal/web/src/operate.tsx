@@ -10,6 +10,7 @@ import { Reservations } from './reservations'
 import { setQuery, usePlace } from './route'
 import { who } from './session'
 import { useValue } from './value'
+import { WhatIf } from './whatif'
 
 const tabs = { reservations: Reservations, rules: Rules, audit: Audit, health: Health, controllers: Controllers }
 
@@ -73,6 +74,7 @@ function Rules() {
           ))}
         </div>
       )}
+      <WhatIf />
       <pre class="document" tabIndex={0} aria-label="Rules in force">
         {answer?.text}
       </pre>
