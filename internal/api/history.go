@@ -32,6 +32,10 @@ type Used struct {
 	PeakMem    int64        `json:"peakMemBytes"`         // of the rank that had most
 	GPU        *node.GPUUse `json:"gpu,omitempty"`        // of all its GPUs
 	NodesKnown int          `json:"ranksKnown,omitempty"` // ranks whose node has said what they used
+
+	Cores    int      `json:"cores,omitempty"`    // of all ranks of the last try
+	MemBytes int64    `json:"memBytes,omitempty"` // of the rank of it that had most
+	Advice   []string `json:"advice,omitempty"`   // what to ask for instead, in sentences; in lists where asked for
 }
 
 // History is a page of jobs that have ended, by their end.

@@ -171,15 +171,17 @@ func TestEff(t *testing.T) {
 			d.State, d.Used = state, used
 			if used == nil {
 				d.Attempts = nil
+			} else {
+				used.Cores, used.MemBytes = 8, 32<<30
 			}
 			b := clitest.Start(t, &clitest.Fake{Jobs: []api.JobDetail{d}})
 			b.Golden(t, name, b.App.Finish(cli.Program{Name: "gacct"}, (&Eff{IDs: []string{"9"}}).Run(t.Context(), b.App)))
 		})
 	}
 	gpu := &node.GPUUse{Utilization: 12, MaxUtilization: 99, MaxMem: 20 << 30, Mem: 80 << 30, EnergyJ: 3.6e6, Samples: 100}
-	run("eff_low", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 4000, PeakMem: 3 << 30, GPU: gpu})
-	run("eff_limit", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 8 * 3500, PeakMem: 31 << 30})
+	run("eff_low", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 4000, PeakMem: 3 << 30, GPU: gpu, Advice: []string{"1.1 of its 8 cores were busy: --cpus 2 would do"}})
+	run("eff_limit", job.Finished, &api.Used{ElapsedS: 3600, CPUTimeS: 8 * 3500, PeakMem: 31 << 30, Advice: []string{"it came within 3% of its memory: --mem 38G is safer", "it took 25% of its time limit: -t 1:19:00 lets it start sooner"}})
 	run("eff_runs", job.Running, &api.Used{ElapsedS: 600, CPUTimeS: 8 * 590, PeakMem: 20 << 30, GPU: &node.GPUUse{Samples: 4, Simulated: true, EnergyJ: 42000}})
-	run("eff_short", job.Failed, &api.Used{ElapsedS: 3, CPUTimeS: 1})
+	run("eff_short", job.Failed, &api.Used{ElapsedS: 3, CPUTimeS: 1, Advice: []string{"it ran for 3 s: too short for advice"}})
 	run("eff_none", job.Queued, nil)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -13,7 +12,6 @@ import (
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
-	"gbatch/internal/job"
 	"gbatch/internal/node"
 )
 
@@ -67,48 +65,8 @@ func efficiency(d *api.JobDetail) (*use, error) {
 	}
 	at := d.Attempts[len(d.Attempts)-1]
 	e := &use{Job: d.Job, ElapsedS: d.Used.ElapsedS, Ranks: len(at.Ranks), CPUTimeS: d.Used.CPUTimeS, PeakMem: d.Used.PeakMem, GPU: d.Used.GPU}
-	cores := 0
-	for _, r := range at.Ranks {
-		cores += r.CPUs
-		e.Mem = max(e.Mem, r.MemBytes)
-	}
-	e.CPUHeldS = float64(cores) * float64(e.ElapsedS)
-	e.Advice = e.advise(cores)
+	e.Mem, e.CPUHeldS, e.Advice = d.Used.MemBytes, float64(d.Used.Cores)*float64(e.ElapsedS), d.Used.Advice
 	return e, nil
-}
-
-// tooShort is a run that says nothing of what the job needs.
-const tooShort = 60
-
-// advise says what to ask for instead, in at most two lines, what costs most
-// first.
-func (e *use) advise(cores int) []string {
-	if e.ElapsedS < tooShort {
-		return []string{fmt.Sprintf("it ran for %d s: too short for advice", e.ElapsedS)}
-	}
-	var out []string
-	if g := e.GPU; g != nil && g.Samples > 0 && !g.Simulated && g.Utilization < 30 {
-		out = append(out, fmt.Sprintf("its GPUs were busy %.0f%% of the time: ask for fewer or for a share (--gpus 0.5), or feed them faster", g.Utilization))
-	}
-	each := cores / e.Ranks
-	if busy := e.CPUTimeS / float64(e.ElapsedS) / float64(e.Ranks); each > 1 && busy < float64(each)/2 {
-		if want := max(int(math.Ceil(busy*1.25)), 1); want < each {
-			out = append(out, fmt.Sprintf("%.1f of its %d cores were busy: --cpus %d would do", busy, each, want))
-		}
-	}
-	const gib = 1 << 30
-	switch want := int64(math.Ceil(float64(e.PeakMem) * 1.2 / gib)); {
-	case e.PeakMem <= 0 || e.Mem <= 0:
-	case e.PeakMem > e.Mem/10*9:
-		out = append(out, fmt.Sprintf("it came within %.0f%% of its memory: --mem %dG is safer", 100-100*float64(e.PeakMem)/float64(e.Mem), want))
-	case e.PeakMem < e.Mem/2 && want < e.Mem/gib:
-		out = append(out, fmt.Sprintf("it used %s of %s at most: --mem %dG would do", human.Size(nil, e.PeakMem), human.Size(nil, e.Mem), want))
-	}
-	if limit := e.Job.LimitS; e.Job.State == job.Finished && limit > 600 && e.ElapsedS < limit/2 {
-		want := time.Duration(float64(e.ElapsedS)*1.3) * time.Second
-		out = append(out, fmt.Sprintf("it took %.0f%% of its time limit: -t %s lets it start sooner", 100*float64(e.ElapsedS)/float64(limit), human.Duration(nil, int64(want.Round(time.Minute)/time.Second)+60)))
-	}
-	return out[:min(len(out), 2)]
 }
 
 func showEfficiency(a *cli.App, e *use) error {
@@ -150,7 +108,7 @@ func showEfficiency(a *cli.App, e *use) error {
 		fmt.Fprintln(a.Out, "  The GPUs are simulated, and so are these figures of them.")
 	}
 	for _, line := range e.Advice {
-		fmt.Fprintln(a.Out, "Advice: "+line)
+		fmt.Fprintln(a.Out, "Advice: "+human.Clean(line))
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 		return d, nil
 	}
 	d.Used = s.Used.Of(j)
+	usage.Advise(j, d.Used)
 	if j.State.Final() {
 		d.Class = j.Reason.Class()
 	}

@@ -43,6 +43,7 @@ type historyInput struct {
 	Limit    int       `query:"limit" minimum:"0" doc:"jobs of a page, at most 1000"`
 	After    string    `query:"after" doc:"next of the page before"`
 	Attempts bool      `query:"attempts" doc:"with all their attempts; for operators"`
+	Advice   bool      `query:"advice" doc:"with what to ask for instead"`
 	Steps    bool      `query:"steps" doc:"with what srun started in them; then a page has at most 50 jobs"`
 }
 
@@ -187,6 +188,9 @@ func (s *History) pastJob(v *state.View, id access.Identity, n job.Number, in *h
 		return p, nil
 	}
 	p.Used = s.Used.Of(j)
+	if in.Advice {
+		Advise(j, p.Used)
+	}
 	var err error
 	if in.Steps {
 		p.Steps, err = s.Jobs.Steps(j)

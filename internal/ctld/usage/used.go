@@ -41,6 +41,8 @@ func (s *Used) Of(j *state.Job) *api.Used {
 		u.ElapsedS = int64(max(end-j.Started, 0)) / 1000
 	}
 	for i, r := range j.Attempt.Ranks {
+		u.Cores += int(r.Alloc.MilliCPU / 1000)
+		u.MemBytes = max(u.MemBytes, r.Alloc.MemMiB<<20)
 		use := s.Samples.Use(r.Alloc.Node, j.RankID(i), j.Identity())
 		if r.Exit != nil {
 			use = &node.LiveUse{CPUSeconds: r.Exit.CPUSeconds, PeakMem: r.Exit.PeakMem, GPU: r.Exit.GPU}

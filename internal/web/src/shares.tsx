@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type * as api from './api'
 import { Trouble } from './dialog'
 import { read } from './http'
+import { Mine } from './mine'
 
 // Shares is the fair-share tree, and what each used in the last 30 days.
 export function Shares() {
@@ -52,6 +53,7 @@ export function Shares() {
           </tbody>
         </table>
       )}
+      <Mine />
     </>
   )
 }

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type * as api from './api'
 import { useRead } from './ask'
 import { Trouble } from './dialog'
+import { Hints } from './mine'
 import { type Numbers, broken } from './points'
 import type Plot from './plot'
 import { Ranks, useRank } from './ranks'
@@ -49,6 +50,7 @@ export function Use(props: { job: api.JobDetail }) {
         {answer?.begin && <p class="quiet">A point stands for {answer.stepS} seconds: of memory the most, of all else the mean.</p>}
       </div>
       <Trouble of={failed} />
+      {job.used && <Hints of={job.used} />}
       {answer && !answer.begin && <p class="empty">{live ? 'Nothing was measured yet: that begins some seconds after the program.' : 'Nothing was measured, or it is kept no more.'}</p>}
       {answer?.begin && Plot && (
         <div class="plots">
