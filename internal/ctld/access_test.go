@@ -189,6 +189,7 @@ var matrix = map[string]struct {
 	"POST /v1/reservations":          {"/v1/reservations", `{"name":"r"}`, "401 403 403 403 409 409 403 403 403"},
 	"DELETE /v1/reservations/{name}": {"/v1/reservations/none", "", "401 403 403 403 404 404 403 403 403"},
 	"GET /v1/policy":                 {"/v1/policy", "", "401 403 403 403 200 200 403 403 403"},
+	"POST /v1/what-if":               {"/v1/what-if", `{"set":["mode=fcfs"]}`, "401 403 403 403 200 200 403 403 403"},
 	"GET /v1/audit":                  {"/v1/audit", "", "401 403 403 403 200 200 403 403 403"},
 
 	"POST /v1/policy/check":             {"/v1/policy/check", "", "401 403 403 403 403 200 403 403 403"},
