@@ -38,9 +38,9 @@ LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./i
 # The simulator has no goroutines, and its random histories take five times as
 # long under the race detector, as do the store's faults: of these the detector
 # sees some, and all are had without it. What importers allocate is counted there. And
-# tests that kill daemons look at what the next one finds: with the detector each of their
-# many programs takes a second to start.
-KILLED := '^TestKilled'
+# tests that kill daemons, damage their files or run hostile containers look at what comes
+# of it: with the detector each of their many programs takes a second to start.
+KILLED := '^Test(Killed|DamagedRecords|HostileImages|HostileJobs)'
 UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos|lab)$$' | tr '\n' ' ')" -- $(RACE) -skip $(KILLED) -p 3 && \
 	{ go test -tags seccomp -timeout 20m -run $(KILLED) ./internal/noded ./oci/image & killed=$$!; \
 	go test -tags seccomp -timeout 20m ./internal/sim ./internal/chaos ./internal/store ./internal/job/importer && wait $$killed; }
