@@ -197,8 +197,9 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Load gives every record that the controller needs at start, by key and all as they
-// are at one moment. The record's value is only valid during the call.
+// Load gives every record that the controller needs at start, by key, and all but the
+// last one of history as they are at one moment. The record's value is only valid during
+// the call.
 func (s *Store) Load(take func(state.Record) error) error {
 	take = named(take)
 	now := s.db.NewSnapshot()

@@ -50,7 +50,10 @@ func replace(path string, data []byte, mode os.FileMode, sync bool) error {
 // moved aside.
 func Rename(other, path string) error {
 	err := os.Rename(other, path)
-	if st, serr := os.Lstat(path); err == nil || serr != nil || !st.IsDir() {
+	if err == nil {
+		return nil
+	}
+	if st, serr := os.Lstat(path); serr != nil || !st.IsDir() {
 		return err
 	}
 	aside := path + AsideSuffix

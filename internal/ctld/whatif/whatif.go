@@ -76,14 +76,13 @@ func (h *Handlers) Ask(ctx context.Context, in *input) (*api.WhatIf, error) {
 	q.Silent = func(name string) bool { n := v.Node(name); return n != nil && n.Lost }
 	q.Records = h.records(ctx)
 	q.Now = max(v.Now, sched.Time(h.site.Now().UnixMilli()))
-	end := time.Time{}
+	var end time.Time
 	q.More = func() bool {
-		if now := h.site.Now(); end.IsZero() {
-			end = now.Add(looking) // what came before was reading
-			return true
-		} else {
-			return ctx.Err() == nil && now.Before(end)
+		now := h.site.Now()
+		if end.IsZero() { // what came before was reading
+			end = now.Add(looking)
 		}
+		return ctx.Err() == nil && now.Before(end)
 	}
 	a, err := outlook.Ask(q)
 	if err != nil {
