@@ -62,12 +62,11 @@ func TestTerminalInterrupt(t *testing.T) {
 	defer f.Close()
 	io.WriteString(f, "echo $((40+2)); sleep 1000\n")
 	b.await("42\r")
+	// One that comes before the shell's child is sleep is lost, though it is shown.
 	poll(t, "the command to be interrupted", func() bool {
-		io.WriteString(f, "\x03")
-		return strings.Contains(b.log(), "^C")
+		io.WriteString(f, "\x03echo $((50+2))\n")
+		return strings.Contains(b.log(), "^C") && strings.Contains(b.log(), "52\r")
 	})
-	io.WriteString(f, "echo $((50+2))\n")
-	b.await("52\r")
 	io.WriteString(f, "\x04")
 	if exit := b.exit(); exit.Signal != 0 {
 		t.Errorf("exit %+v", exit)
