@@ -2,8 +2,10 @@ package control
 
 import (
 	"fmt"
+	"time"
 
 	"gbatch/internal/control/picture"
+	"gbatch/internal/control/recur"
 	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -15,7 +17,7 @@ import (
 // sees it.
 //
 // It is QUEUED for as long as it makes jobs. A time whose last job has not ended
-// is skipped, with a line in the timeline. Of the times that passed while nobody
+// is skipped, with a line in the timeline, or cancels that job (Replace). Of the times that passed while nobody
 // could act on them, the controller being down or the template on hold, at most
 // one is made up for.
 
@@ -25,11 +27,33 @@ func (e Submit) cron(now sched.Time) (*state.Cron, *state.Refusal) {
 	if g == nil || len(g.Cron) == 0 {
 		return nil, nil
 	}
-	next, err := templates.After(g.Cron, now)
+	if g.CronZone != "" && e.Zone == nil {
+		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cronZone", Message: fmt.Sprintf("there is no time zone %q", g.CronZone), Hint: "name it as Europe/Brussels"}
+	}
+	next, err := after(g.Cron, e.Zone, now)
 	if err != nil {
 		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
 	}
-	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks}, nil
+	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks, Zone: g.CronZone, Replace: g.Replace}, nil
+}
+
+// after is the first time after a moment that a time table names by a zone's clock;
+// nil is UTC's. A time that the clock leaves out is the one an hour on.
+func after(lines []string, zone *time.Location, moment sched.Time) (sched.Time, error) {
+	if zone == nil {
+		return templates.After(lines, moment)
+	}
+	shown := sched.Time(recur.Shown(moment, zone))
+	for {
+		next, err := templates.After(lines, shown)
+		if err != nil {
+			return 0, err
+		}
+		if at := recur.Moment(job.Instant(next), 0, zone); at > moment {
+			return at, nil
+		}
+		shown = next // the clock was set back, and shows it a second time
+	}
 }
 
 // templates makes the jobs that are due.
@@ -47,7 +71,7 @@ func (e Tick) templates(s *step) {
 // next time.
 func (e Tick) make(s *step, t *state.Job) {
 	due := t.Cron.Next
-	next, err := templates.After(t.Cron.Lines, s.now)
+	next, err := after(t.Cron.Lines, e.zone(t.Cron.Zone), s.now)
 	must(err) // it was checked when it was submitted
 	cron := *t.Cron
 	cron.Next = next
@@ -56,12 +80,14 @@ func (e Tick) make(s *step, t *state.Job) {
 		s.jobs.change(t, "skipped a time: "+why, func(j *state.Job) { j.Cron = &cron })
 		return
 	}
+	waits := e.replace(s, t)
 	s.jobs.stored(t.Owner.User, amountOf(t.Cron.Tasks))
 	cron.Last, cron.Made = s.jobs.next, cron.Made+1
 	t = s.jobs.change(t, fmt.Sprintf("made job %d", s.jobs.next), func(j *state.Job) { j.Cron = &cron })
 	j := &state.Job{
 		Number: s.jobs.next, UUID: t.UUID.Derive(fmt.Sprint("time ", due)), Name: t.Name, Owner: t.Owner, Request: t.Request,
 		State: job.Queued, Submitted: s.now, Since: s.now, Version: 1, Sealed: t.Sealed, Secrets: t.Secrets, Doc: t.Document(), Template: t.Number,
+		Waits: waits,
 	}
 	j.Tasks, err = tasksOf(t.Cron.Tasks)
 	must(err) // it was checked when it was submitted
@@ -69,9 +95,31 @@ func (e Tick) make(s *step, t *state.Job) {
 	s.jobs.add(j, fmt.Sprintf("made by job %d", t.Number))
 }
 
+// replace cancels the job that a template made last, if its jobs replace each other,
+// and is what the next one waits for then.
+func (Tick) replace(s *step, t *state.Job) *state.Waits {
+	last := s.jobs.get(t.Cron.Last)
+	if !t.Cron.Replace || last == nil || last.State.Final() {
+		return nil
+	}
+	Act{Action: Cancel, By: t.Owner.User}.cancel(s, last)
+	if last = s.jobs.get(last.Number); last.State.Final() {
+		return nil
+	}
+	return &state.Waits{Needs: []state.Need{{Type: job.AfterAny, Job: last.Number}}}
+}
+
+// zone has the rules by which a template or reservation goes; nil: UTC.
+func (e Tick) zone(name string) *time.Location {
+	if name == "" || e.Zone == nil {
+		return nil
+	}
+	return e.Zone(name)
+}
+
 // skip is why a template's time makes no job; empty: it does.
 func (Tick) skip(s *step, t *state.Job) string {
-	if last := s.jobs.get(t.Cron.Last); last != nil && !last.State.Final() {
+	if last := s.jobs.get(t.Cron.Last); last != nil && !last.State.Final() && !t.Cron.Replace {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
 	if r := s.jobs.tooMany(picture.Job(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"time"
 
 	"gbatch/accounting"
 	"gbatch/internal/control/ask"
@@ -26,7 +27,8 @@ type Submit struct {
 	Sealed   []byte // encrypted registry credentials and secrets, or nil
 	Secrets  bool   // there are secrets in Sealed
 	Hold     bool
-	DryRun   bool // check everything, change nothing; answered with Number 0
+	Zone     *time.Location // that the time table names; nil: it names none, or there is none of that name
+	DryRun   bool           // check everything, change nothing; answered with Number 0
 
 	Past map[string]*state.Job // by id: jobs out of history that the job waits for, as Submitted.Past asked
 
@@ -103,7 +105,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if e.DryRun {
 		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Left: left, Budget: s.ledger.Budget(e.Project)}, nil
 	}
-	if g := e.Spec.Gbatch; g != nil && g.Replace {
+	if g := e.Spec.Gbatch; g != nil && g.Replace && cron == nil {
 		others.waits = e.replace(s, others.waits)
 	}
 	others.fit(s)

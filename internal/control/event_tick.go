@@ -18,7 +18,7 @@ type Tick struct {
 	// Told is when a node was last sent a desired set, or may have been: 0 if not since
 	// this start. Nil: nobody kept account.
 	Told func(name string) sched.Time
-	// Zone has the rules of a zone of which a reservation goes by the clock. Nil: all are UTC.
+	// Zone has the rules of a zone of which a reservation or template goes by the clock. Nil: all are UTC.
 	Zone func(name string) *time.Location
 }
 

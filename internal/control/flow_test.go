@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"gbatch/internal/control/amend"
 	"gbatch/internal/control/depend"
@@ -248,4 +249,20 @@ func TestSingletonNames(t *testing.T) {
 	if w.c.depends.Earlier("same", "ann", 100, &w.c.jobs.table); !reflect.DeepEqual(w.c.depends.Set, depend.NewSet()) {
 		t.Errorf("names are kept of jobs that have ended: %+v", w.c.depends.Set)
 	}
+}
+
+// zoneOf is the zone that a job's time table names; nil if there is none.
+func zoneOf(spec *job.Spec) *time.Location {
+	if spec.Gbatch == nil || spec.Gbatch.CronZone == "" {
+		return nil
+	}
+	return zoneByName(spec.Gbatch.CronZone)
+}
+
+func zoneByName(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	return zone
 }

@@ -235,7 +235,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		var id [16]byte
 		copy(id[:], arg("uuid", first))
 		w.flow(spec, arg, number)
-		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Stranger: arg("project", "") == "secret" && arg("user", "") != "eve", Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != ""}))
+		return w.answer(w.submit(Submit{UUID: id, User: arg("user", "ann"), Project: arg("project", "vision"), Stranger: arg("project", "") == "secret" && arg("user", "") != "eve", Spec: spec, Document: []byte("{}"), Hold: arg("hold", "") != "", Zone: zoneOf(spec)}))
 	case "status":
 		id := job.RankID{Job: job.Number(atoi(w.t, first)), Rank: uint32(number("rank", "0")), Attempt: uint32(number("attempt", "0"))}
 		return w.status(arg("node", ""), node.RankStatus{ID: id, Phase: node.Phase(d.CmdArgs[1].Key), Exit: exitArgs(arg, number)})
@@ -360,7 +360,7 @@ func (w *world) wait(text string) string {
 			break
 		}
 		w.now = max(next, w.now)
-		w.apply(Tick{})
+		w.apply(Tick{Zone: zoneByName})
 		if w.c.Due() {
 			w.schedule()
 		}

@@ -112,10 +112,10 @@ func (d *decoder) checkWhen(gn *node, s *Spec) {
 		{g.LimitMin > 0 && g.LimitScope == LimitJob, "limitMin", "cannot be combined with \"limitScope\": \"job\", which counts waits and all tasks", remove},
 		{g.Tasks != nil && g.LimitScope != LimitJob && len(s.Warnings()) > 0, "notify", "asks to be told how much of the time limit is used, and each task has its own: of an array people are told as of a whole", "add \"limitScope\": \"job\" if the limit is the whole array's, or let each task be sent a signal by warnBefore"},
 		{g.DependOnAny && len(g.Dependencies) < 2, "dependOnAny", "needs two or more dependencies", "remove it"},
-		{g.Replace && (g.DependOnAny || sc.Interactive || cron), "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\", \"interactive\" and \"cron\"", remove},
+		{g.Replace && (g.DependOnAny || sc.Interactive), "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\" and \"interactive\"", remove},
+		{!cron && g.CronZone != "", "cronZone", "says by whose clock \"cron\" goes, which is not given", "give it, or remove cronZone"},
 		{cron && sc.Interactive, "cron", "cannot be combined with \"interactive\"", remove},
 		{cron && depends, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", remove},
-		{cron && g.Tasks != nil, "cron", "cannot be combined with \"tasks\"", "let the job that is made submit the tasks"},
 		{cron && (sc.NotBefore != 0 || sc.NotAfter != 0), "cron", "cannot be combined with notBefore and notAfter: it says itself when jobs are made", remove},
 	} {
 		if c.wrong {

@@ -53,7 +53,8 @@ type Gbatch struct {
 	Retry        *Retry       `json:"retry,omitempty"`
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 	DependOnAny  bool         `json:"dependOnAny,omitempty"` // one of Dependencies is enough
-	Cron         []string     `json:"cron,omitempty"`        // five fields, UTC: the job is a template, and each time makes a job
+	Cron         []string     `json:"cron,omitempty"`        // five fields: the job is a template, and each time makes a job
+	CronZone     string       `json:"cronZone,omitempty"`    // whose clock Cron goes by, as Europe/Brussels; empty: UTC. The controller knows which there are
 	Replace      bool         `json:"replace,omitempty"`     // the user's earlier jobs of this name and project are cancelled, and it starts when they are over
 
 	// How it is told to end.

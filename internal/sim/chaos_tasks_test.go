@@ -100,7 +100,7 @@ func (x *chaos) replaceOrRepeat(ev *control.Submit) {
 	switch {
 	case x.oneIn(12):
 		g.Replace, g.DependOnAny = true, false
-	case x.oneIn(20) && g.Tasks == nil:
+	case x.oneIn(20):
 		g.Cron, g.Dependencies, g.DependOnAny = []string{"*/7 * * * *"}, nil, false
 	}
 }

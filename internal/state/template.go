@@ -15,6 +15,11 @@ type Cron struct {
 	Last  job.Number `json:"last,omitempty"` // the job that it made last, or who continues that one
 	Made  int        `json:"made,omitempty"`
 	Tasks *job.Tasks `json:"tasks,omitempty"` // of the jobs that it makes
+	Zone  string     `json:"zone,omitempty"`  // whose clock Lines go by; empty: UTC
+
+	// Replace: at a time at which the job made last is not over that one is cancelled,
+	// and the next waits for its end. Without it such a time is skipped.
+	Replace bool `json:"replace,omitempty"`
 }
 
 // text says what a template waits for.

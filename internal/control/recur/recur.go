@@ -72,14 +72,14 @@ func with(w state.Window, times []sched.Span) (state.Window, bool) {
 // times is the first of them that begin after a moment. A time that the clock leaves
 // out is the one an hour on; of one that it shows twice it is the second.
 func times(e state.Every, zone *time.Location, after sched.Time) (list []sched.Span) {
-	at := job.Instant(wall(after, zone).UnixMilli())
+	at := Shown(after, zone)
 	for range 2 * spec.MaxSpans {
 		next, err := job.NextCron(e.Cron, at)
 		if err != nil || len(list) == spec.MaxSpans {
 			return list // it was looked at when the reservation was made
 		}
 		at = next
-		s := sched.Span{Start: real(next, 0, zone), End: real(next, e.WallS, zone)}
+		s := sched.Span{Start: Moment(next, 0, zone), End: Moment(next, e.WallS, zone)}
 		if s.End <= s.Start {
 			s.End = s.Start + sched.Time(e.WallS)*sched.Second
 		}
@@ -100,14 +100,18 @@ func times(e state.Every, zone *time.Location, after sched.Time) (list []sched.S
 	return list
 }
 
-// wall is what the clock shows at a moment, as if that were UTC.
+// Shown is what a zone's clock shows at a moment, as if that were UTC.
+func Shown(at sched.Time, zone *time.Location) job.Instant {
+	return job.Instant(wall(at, zone).UnixMilli())
+}
+
 func wall(at sched.Time, zone *time.Location) time.Time {
 	t := time.UnixMilli(int64(at)).In(zone)
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// real is the moment at which the clock shows so many seconds more.
-func real(shown job.Instant, seconds int64, zone *time.Location) sched.Time {
+// Moment is when a zone's clock shows so many seconds more.
+func Moment(shown job.Instant, seconds int64, zone *time.Location) sched.Time {
 	t := time.UnixMilli(int64(shown)).UTC()
 	return sched.Time(time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second()+int(seconds), 0, zone).UnixMilli())
 }

@@ -145,6 +145,9 @@ func (s *Submissions) checkTrees(user string, dry bool, spec *job.Spec) error {
 
 func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.Submission) (control.Submit, error) {
 	ev := control.Submit{User: id.User, Operator: id.Operator(), Spec: &sub.Spec, Hold: in.Body.Hold, DryRun: in.Body.DryRun}
+	if g := sub.Spec.Gbatch; g != nil && g.CronZone != "" && g.CronZone != "Local" {
+		ev.Zone, _ = loop.Zone(g.CronZone) // the event refuses one that there is not
+	}
 	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.Conf().DefaultProject)
 	if ev.Project == "" {
 		return ev, api.Errorf(api.CodeInvalidJob, "the job names no project, and this site has no default").

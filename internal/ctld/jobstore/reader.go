@@ -174,8 +174,8 @@ func (r *Reader) Document(j *state.Job) (*job.Spec, error) {
 	if err := json.Unmarshal(doc, spec); err != nil {
 		return nil, unreadable("document", j.Number, err)
 	}
-	if j.Template != 0 && spec.Gbatch != nil {
-		spec.Gbatch.Cron = nil // that is its template's
+	if j.Cron == nil && spec.Gbatch != nil {
+		spec.Gbatch.Cron = nil // that is the template's, which made it or the array that it is a task of
 	}
 	return spec, nil
 }

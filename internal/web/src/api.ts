@@ -373,6 +373,7 @@ export type Gbatch = {
   before?: Array<Before> | null
   capabilities?: Array<string> | null
   cron?: Array<string> | null
+  cronZone?: string
   dependOnAny?: boolean
   dependencies?: Array<Dependency> | null
   directories?: Array<string> | null

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"fmt"
 	"strings"
 
 	"gbatch/internal/document"
@@ -21,23 +20,20 @@ func cronFields() []field[manifest] {
 				text = five
 			}
 			if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
-				d.Problem(n, "has a time zone", "write it in UTC")
+				d.Problem(n, "has a time zone, which belongs into timeZone", "")
 				return
 			}
 			k.spec.Gbatch.Cron = []string{strings.ReplaceAll(text, "?", "*")}
 			d.Becomes("gbatch.cron", n)
 		}, true},
-		{"timeZone", func(d *decoder, n *node, _ *manifest) {
-			if zone, ok := d.Str(n); ok && zone != "UTC" && zone != "Etc/UTC" {
-				d.Problem(n, fmt.Sprintf("is %s, and time tables are in UTC", document.Quote(zone)), "write the schedule in UTC")
-			}
-		}, false},
-		{"concurrencyPolicy", func(d *decoder, n *node, _ *manifest) {
+		{"timeZone", func(d *decoder, n *node, k *manifest) { d.Text(n, &k.spec.Gbatch.CronZone, "gbatch.cronZone") }, false},
+		{"concurrencyPolicy", func(d *decoder, n *node, k *manifest) {
 			switch word, _ := d.OneOf(n, "Allow", "Forbid", "Replace"); word {
 			case "Allow":
 				d.Note(n, "is as Forbid here: "+skipped)
 			case "Replace":
-				d.Problem(n, "is Replace, which is not supported", "a time at which the job made last has not ended is skipped, as with Forbid; set activeDeadlineSeconds to end it before")
+				k.spec.Gbatch.Replace = true
+				d.Becomes("gbatch.replace", n)
 			}
 		}, false},
 		{"suspend", readSuspend, false},
