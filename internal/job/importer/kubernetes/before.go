@@ -35,6 +35,7 @@ func (k *manifest) path(of string) string {
 func (k *manifest) containers(d *decoder) {
 	k.spec.Request.Docker.User = k.main.user(k)
 	k.main.combine(d, k.mainNode)
+	k.main.locks(d)
 	k.main.variables(d)
 	for i, c := range k.inits {
 		k.before(d, c, k.initNodes[i])
@@ -83,6 +84,7 @@ func (k *manifest) before(d *decoder, c *container, n *node) {
 	c.namespace, c.indexed, c.secrets, c.name, c.generateName, c.podLabels = k.namespace, k.indexed, k.secrets, k.name, k.generateName, k.podLabels
 	c.spec.Gbatch.Secrets = k.spec.Gbatch.Secrets
 	k.asMuchAs(d, c, n)
+	c.locks(d)
 	b.GPUs = c.spec.Request.Resources.GPUs > 0
 	c.variables(d)
 	k.secrets, k.spec.Gbatch.Secrets = c.secrets, c.spec.Gbatch.Secrets

@@ -40,6 +40,8 @@ type container struct {
 	expanded         int            // bytes that came of variables
 	reference        *regexp.Regexp // to a variable; nil until it is needed
 
+	claimNode    *node // claims of devices that it uses
+	lockNode     *node // where it asks to lock memory
 	env, envFrom *node
 	names        []string          // of its variables, in order
 	values       map[string]string // of these, as job.Expand reads them
@@ -80,7 +82,7 @@ var containerFields = []field[container]{
 			}
 		}
 		document.Object(d, n, []field[container]{{"requests", amounts(c.requests), false}, {"limits", amounts(c.limits), false},
-			{"claims", foreign.Refuse[container]("ask for nvidia.com/gpu"), false}}, c)
+			{"claims", func(_ *decoder, n *node, c *container) { c.claimNode = n }, false}}, c)
 	}, false},
 	{"volumeMounts", func(d *decoder, n *node, c *container) {
 		d.Elements(n, func(n *node) { readMount(d, n, c.manifest) })
@@ -96,6 +98,7 @@ var containerFields = []field[container]{
 	{"livenessProbe", foreign.Remark[container](hangs), false},
 	{"readinessProbe", foreign.Remark[container]("is not used: it says from when on a service sends requests, and there is none"), false},
 	{"startupProbe", foreign.Remark[container](hangs), false},
+	{"resizePolicy", foreign.Remark[container]("is not used: gqueue resize changes what a running job has"), false},
 	{"lifecycle", foreign.Refuse[container]("handle SIGTERM in the program"), false},
 	{"volumeDevices", foreign.Refuse[container]("use volumeMounts"), false},
 	{"restartPolicy", foreign.Refuse[container]("what runs beside the container, a sidecar, is not supported: start it in the command"), false},
@@ -124,6 +127,7 @@ func (c *container) combine(d *decoder, n *node) {
 		r.GPUs = float64(gpus)
 	}
 	c.modelled(d)
+	c.claimed(d)
 	if bytes, ok := c.amount(d, "ephemeral-storage", 1); ok {
 		c.spec.Gbatch.DiskGB = wholeGiB(bytes)
 	}
@@ -250,11 +254,25 @@ func readCapabilities(d *decoder, n *node, c *container) {
 			d.Note(kid, "is what every container has")
 		case kid.Kind != document.StringKind:
 			d.WrongKind(kid, "the name of a capability")
+		case name == "IPC_LOCK":
+			c.lockNode = kid
 		case wrong != "":
 			d.Problem(kid, wrong, "where the site allows it, use privileged")
 		default:
 			c.spec.Gbatch.Capabilities = append(c.spec.Gbatch.Capabilities, job.Capability(name))
 			d.Becomes("gbatch.capabilities", kid)
 		}
+	}
+}
+
+// locks decides what asking for locked memory comes to, when it is known whether there
+// are GPUs.
+func (c *container) locks(d *decoder) {
+	switch {
+	case c.lockNode == nil:
+	case c.spec.Request.Resources.GPUs > 0:
+		d.Note(c.lockNode, "is not needed: jobs with GPUs may lock memory")
+	default:
+		d.Problem(c.lockNode, "lets a program lock memory, which jobs with GPUs may do and others may not", "remove it if the program goes on without; where the site allows it, use privileged")
 	}
 }

@@ -24,5 +24,9 @@ func TestDocs(t *testing.T) {
 		document.Names(conditionFields),
 		document.Names(mountFields),
 		document.Names(variableFields),
+		document.Names(claimFields(true)),
+		document.Names(deviceFields),
+		document.Names(requestFields(true)),
+		document.Names(podClaimFields),
 	)...)
 }

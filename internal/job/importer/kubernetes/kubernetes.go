@@ -54,6 +54,9 @@ type manifest struct {
 	held        *node  // suspend: true
 	subdomain   *node  // where pods find each other by name
 
+	claims    map[string]*claim // by kind and name
+	podClaims []podClaim
+
 	volumes     map[string]volume
 	fileSecrets map[string]*fileSecret // by the name of the job's own secret
 	prefix      string                 // of the native fields of an init container; "": they are the job\'s
@@ -66,7 +69,7 @@ type manifest struct {
 // given with it.
 func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	d := foreign.New()
-	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, podLabels: map[string]string{},
+	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, claims: map[string]*claim{}, podLabels: map[string]string{},
 		beside: objects{map[string]*keys{}, map[string]*keys{}}}
 	var found *node
 	for _, file := range append([][]byte{data}, with...) {
@@ -131,7 +134,7 @@ func fields(of *node) []field[manifest] {
 		{"kind", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "Job", "CronJob") }, true},
 		{"metadata", func(d *decoder, n *node, k *manifest) { document.Object(d, n, metaFields(), k) }, false},
 		{"spec", spec, true},
-		{"status", foreign.Refuse[manifest]("it is the cluster's record of a job: remove it"), false},
+		{"status", foreign.Remark[manifest](recorded), false},
 	}
 }
 
@@ -145,7 +148,7 @@ func readVersion(d *decoder, n *node, of *node) {
 }
 
 func metaFields() []field[manifest] {
-	record := foreign.Refuse[manifest]("it is the cluster's record of a job: remove it")
+	record, noted := foreign.Refuse[manifest]("it is the cluster's record of a job: remove it"), foreign.Remark[manifest](recorded)
 	return []field[manifest]{
 		{"name", func(d *decoder, n *node, k *manifest) { k.name, _ = d.Str(n); d.Becomes("name", n) }, false},
 		{"generateName", func(d *decoder, n *node, k *manifest) { k.generateName, _ = d.Str(n); d.Becomes("name", n) }, false},
@@ -155,10 +158,12 @@ func metaFields() []field[manifest] {
 		}, false},
 		{"labels", readJobLabels, false},
 		{"annotations", readLabels, false},
-		{"uid", record, false}, {"resourceVersion", record, false}, {"creationTimestamp", record, false}, {"ownerReferences", record, false},
-		{"managedFields", record, false}, {"finalizers", record, false}, {"generation", record, false},
+		{"resourceVersion", record, false}, {"ownerReferences", record, false}, {"finalizers", record, false},
+		{"uid", noted, false}, {"creationTimestamp", noted, false}, {"managedFields", noted, false}, {"generation", noted, false}, {"selfLink", noted, false},
 	}
 }
+
+const recorded = "is not used: it is a cluster's record of a job"
 
 func specFields() []field[manifest] {
 	return []field[manifest]{

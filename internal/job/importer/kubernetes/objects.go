@@ -43,6 +43,13 @@ var unused = map[string]string{
 	"StorageClass":          "is not used: volumes are directories of the site's storage",
 	"PriorityClass":         "is not used: the site has its own classes of service",
 	"Service":               "is not used: people reach a port of the running job with gexec --forward",
+	"NetworkPolicy":         "is not used: who reaches whom is the site's",
+	"LimitRange":            "is not used: what a job may have is the site's",
+	"ResourceQuota":         "is not used: what a project may have is the site's",
+	"PodDisruptionBudget":   "is not used: what runs is ended by its owner, an operator or by preemption alone",
+	"ServiceMonitor":        "is not used: the site has metrics of every job",
+	"PodMonitor":            "is not used: the site has metrics of every job",
+	"DeviceClass":           "is not used: a claim is read by the name of its class",
 	"LocalQueue":            kueue,
 	"ClusterQueue":          kueue,
 	"ResourceFlavor":        kueue,
@@ -151,6 +158,8 @@ func (k *manifest) takeObject(d *decoder, n *node) bool {
 	switch {
 	case kind == "Job" || kind == "CronJob":
 		return false
+	case k.takeClaim(d, n, kind):
+		return true
 	case to == nil && unused[kind] != "":
 		d.Note(n.Given("kind"), kind+" "+unused[kind])
 		return true

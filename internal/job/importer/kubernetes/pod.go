@@ -2,8 +2,6 @@ package kubernetes
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
@@ -83,7 +81,7 @@ func podFields() []field[manifest] {
 		{"dnsConfig", foreign.Refuse[manifest]("names are resolved as on the node"), false},
 		{"hostname", foreign.Remark[manifest]("is not used: the host name is the node's or the job's"), false},
 		{"subdomain", func(_ *decoder, n *node, k *manifest) { k.subdomain = n }, false},
-		{"resourceClaims", foreign.Refuse[manifest]("ask for nvidia.com/gpu in the container's resources"), false},
+		{"resourceClaims", readPodClaims, false},
 	}
 }
 
@@ -100,111 +98,6 @@ func readSelector(d *decoder, n *node, k *manifest) {
 			k.require(d, kid, kid.Key, []string{value})
 		}
 	}
-}
-
-// require asks for nodes whose label has one of the values.
-func (k *manifest) require(d *decoder, n *node, label string, values []string) {
-	r, g := &k.spec.Request.Resources, k.spec.Gbatch
-	switch label {
-	case "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
-		if !slices.Contains(values, "linux") && !slices.Contains(values, "amd64") && !slices.Contains(values, "arm64") {
-			d.Problem(n, fmt.Sprintf("is %s, which no node is", document.Quote(strings.Join(values, ", "))), "")
-		}
-	case "kubernetes.io/hostname":
-		g.NodeNames = append(g.NodeNames, values...)
-	case "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
-		for _, v := range values {
-			// Labels of nodes have - for the blanks and a prefix of the model's name.
-			model := strings.TrimPrefix(strings.ReplaceAll(strings.ToUpper(v), "-", " "), "NVIDIA ")
-			model = strings.TrimPrefix(strings.TrimPrefix(model, "TESLA "), "GEFORCE ")
-			r.GPUModel = append(r.GPUModel, model)
-		}
-		d.Note(n, "is understood as the GPU model "+strings.Join(r.GPUModel, " or "))
-	default:
-		d.AnyFeature(n, g, label, values...)
-	}
-}
-
-// readAffinity takes required node affinity of one term with In and Exists.
-func readAffinity(d *decoder, n *node, k *manifest) {
-	document.Object(d, n, []field[manifest]{
-		{"nodeAffinity", func(d *decoder, n *node, k *manifest) {
-			document.Object(d, n, []field[manifest]{
-				{"requiredDuringSchedulingIgnoredDuringExecution", func(d *decoder, n *node, k *manifest) {
-					document.Object(d, n, []field[manifest]{{"nodeSelectorTerms", readTerms, true}}, k)
-				}, false},
-				{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest]("is not used: gbatch places jobs so that the least is left over"), false},
-			}, k)
-		}, false},
-		{"podAffinity", readPodAffinity, false},
-		{"podAntiAffinity", foreign.Remark[manifest]("is not used: every job has its cores, memory and GPUs for itself; for a node of its own use gbatch.exclusive of a native job"), false},
-	}, k)
-}
-
-// readPodAffinity refuses to run beside other pods, unless that is only liked.
-func readPodAffinity(d *decoder, n *node, k *manifest) {
-	document.Object(d, n, []field[manifest]{
-		{"requiredDuringSchedulingIgnoredDuringExecution", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
-		{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest]("is not used: gbatch places jobs so that the least is left over"), false},
-	}, k)
-}
-
-func readTerms(d *decoder, n *node, k *manifest) {
-	var one []expression // of each term that has one; any of the terms will do
-	d.Elements(n, func(n *node) {
-		var all []expression
-		document.Object(d, n, []field[manifest]{{"matchExpressions", func(d *decoder, n *node, _ *manifest) {
-			d.Elements(n, func(n *node) {
-				e := expression{at: n}
-				if document.Object(d, n, expressionFields, &e) && e.operator == "Exists" {
-					d.Problem(n, "asks whether a label exists, which is not supported", "use operator In with the label's values")
-				}
-				all = append(all, e)
-			})
-		}, true}}, k)
-		if len(all) == 1 {
-			one = append(one, all[0])
-			return
-		}
-		for _, e := range all {
-			k.require(d, e.at, e.key, e.values)
-		}
-	})
-	terms := len(n.Kids)
-	for i, e := range one {
-		switch {
-		case terms > 1 && (len(one) < terms || e.key != one[0].key):
-			d.Problem(n, "has several terms about different labels, of which any will do", "put all values of one label into one term, or keep one of the terms")
-			return
-		case i > 0:
-			one[0].values = append(one[0].values, e.values...)
-		}
-	}
-	switch {
-	case len(one) > 0:
-		k.require(d, one[0].at, one[0].key, one[0].values)
-	case terms > 1:
-		d.Problem(n, "has several terms of several labels, of which any will do", "keep one of the terms")
-	}
-}
-
-type expression struct {
-	key, operator string
-	values        []string
-	at            *node
-}
-
-var expressionFields = []field[expression]{
-	{"key", func(d *decoder, n *node, e *expression) { e.key, _ = d.Str(n) }, true},
-	{"operator", func(d *decoder, n *node, e *expression) {
-		switch word, ok := d.Str(n); {
-		case word == "In" || word == "Exists":
-			e.operator = word
-		case ok:
-			d.Problem(n, fmt.Sprintf("is %s: only In is supported", document.Quote(word)), "name the values that will do")
-		}
-	}, true},
-	{"values", func(d *decoder, n *node, e *expression) { e.values = d.Strs(n) }, false},
 }
 
 func readPodSecurity(d *decoder, n *node, k *manifest) {
