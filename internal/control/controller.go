@@ -106,7 +106,7 @@ func New(cfg Config, epoch uint64) (*Controller, error) {
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
-	return &state.View{Now: now, Nodes: c.nodes.list, Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
+	return &state.View{Now: now, Nodes: c.nodes.snapshot(), Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
 }
 
 // Days is what the ledger has not closed yet, as of now. Only the owner may call

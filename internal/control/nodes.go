@@ -18,6 +18,7 @@ import (
 // changed. Values are immutable, and so is a list that a View may hold.
 type nodes struct {
 	list     []*state.Node
+	shared   bool   // a View may hold the list: it is copied before it changes
 	epoch    uint64 // of this start; makes versions of desired sets grow over restarts
 	versions uint64 // of desired sets, in this epoch
 
@@ -42,10 +43,19 @@ func (t *nodes) get(name string) *state.Node {
 	return nil
 }
 
-// put replaces a node's value, or adds it; old is nil then.
+// snapshot is the list as it is now; later puts do not change it.
+func (t *nodes) snapshot() []*state.Node {
+	t.shared = true
+	return t.list
+}
+
+// put replaces a node's value, or adds it; old is nil then. A list that grows is
+// always another one, so that it may be done while nodes are gone through.
 func (t *nodes) put(n *state.Node) (old *state.Node) {
 	i, ok := t.find(n.Name)
-	t.list = slices.Clone(t.list)
+	if t.shared || !ok {
+		t.list, t.shared = slices.Clone(t.list), false
+	}
 	if !ok {
 		t.list = slices.Insert(t.list, i, n)
 		return nil
@@ -57,7 +67,7 @@ func (t *nodes) put(n *state.Node) (old *state.Node) {
 // remove drops a node that is there.
 func (t *nodes) remove(name string) {
 	i, _ := t.find(name)
-	t.list = slices.Delete(slices.Clone(t.list), i, i+1)
+	t.list, t.shared = slices.Delete(slices.Clone(t.list), i, i+1), false
 	t.queue.sched.RemoveNode(name)
 	t.queue.due = true
 	t.out.Store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
@@ -170,11 +180,13 @@ func (t *nodes) note(n *state.Node) {
 }
 
 // wake gives a node's desired set a new version.
-func (t *nodes) wake(name string) {
-	n := *t.get(name)
+func (t *nodes) wake(name string) { t.setAndWake(*t.get(name)) }
+
+// setAndWake replaces a node's value with one of another desired set.
+func (t *nodes) setAndWake(n state.Node) {
 	n.Version = t.version()
 	t.set(n)
-	t.out.Wake = append(t.out.Wake, name)
+	t.out.Wake = append(t.out.Wake, n.Name)
 }
 
 // wakeAll wakes the nodes on which a job has live ranks.
@@ -191,17 +203,18 @@ func (t *nodes) arrive(name string, n job.Number) {
 	v := *t.get(name)
 	if !slices.Contains(v.Jobs, n) {
 		v.Jobs = append(slices.Clip(v.Jobs), n)
-		t.set(v)
 	}
-	t.wake(name)
+	t.setAndWake(v)
 }
 
 func (t *nodes) leave(name string, n job.Number) {
 	v := *t.get(name)
-	if i := slices.Index(v.Jobs, n); i >= 0 {
+	i := slices.Index(v.Jobs, n)
+	if i >= 0 {
 		v.Jobs = slices.Delete(slices.Clone(v.Jobs), i, i+1)
-		t.set(v)
+	}
+	t.setAndWake(v)
+	if i >= 0 {
 		t.stepReboot(name)
 	}
-	t.wake(name)
 }

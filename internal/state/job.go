@@ -130,12 +130,28 @@ func (j *Job) Document() job.Number { return cmp.Or(j.Doc, j.Number) }
 // Identity is the job's UUID as it is written. Unlike the number it is never given
 // to another job, whatever becomes of the records.
 func (j *Job) Identity() string {
-	u := j.UUID
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+	w := j.identity()
+	return string(w[:])
+}
+
+// identity is what Identity writes, without room of its own: it is compared for
+// each rank that a node tells of.
+func (j *Job) identity() (w [36]byte) {
+	at, from := w[:0], 0
+	for _, to := range [...]int{4, 6, 8, 10, 16} {
+		if from > 0 {
+			at = append(at, '-')
+		}
+		at, from = hex.AppendEncode(at, j.UUID[from:to]), to
+	}
+	return w
 }
 
 // Is says whether a node's word on a rank is on one of this job.
-func (j *Job) Is(st node.RankStatus) bool { return node.SameJob(st.UUID, j.Identity()) }
+func (j *Job) Is(st node.RankStatus) bool {
+	w := j.identity()
+	return st.UUID == "" || st.UUID == string(w[:]) // as node.SameJob, without a copy
+}
 
 // RankID names rank i of the job's last attempt.
 func (j *Job) RankID(i int) job.RankID {

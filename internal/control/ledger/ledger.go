@@ -16,7 +16,7 @@ import (
 // Charges is what the ranks of a job's last attempt cost, from its start until
 // its end.
 func Charges(j *state.Job) []accounting.Charge {
-	var out []accounting.Charge
+	out := make([]accounting.Charge, 0, len(j.Attempt.Ranks))
 	for _, r := range j.Attempt.Ranks {
 		out = append(out, j.Charge(r, j.Attempt.End))
 	}
