@@ -90,11 +90,12 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	id := access.Caller(ctx)
 	l := s.orders.Of(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second, order)
 	found, below := l.selected(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) })
-	out := api.JobList{Jobs: []api.Job{}, Total: len(found)}
+	out := api.JobList{Total: len(found)}
 	found = found[min(f.Offset, len(found)):]
 	if f.Limit > 0 && len(found) > f.Limit {
 		found = found[:f.Limit]
 	}
+	out.Jobs = make([]api.Job, 0, len(found)) // never null; a row is large, so that growing would copy much
 	for _, j := range found {
 		row := s.row(l.view, id, j, l.sums[j.Number])
 		if f.Steps && !row.Private {
