@@ -34,6 +34,7 @@ func (k *manifest) path(of string) string {
 // containers makes the job's command and what runs before it, when all is read.
 func (k *manifest) containers(d *decoder) {
 	k.spec.Request.Docker.User = k.main.user(k)
+	k.uncover(d)
 	k.main.combine(d, k.mainNode)
 	k.main.locks(d)
 	k.main.variables(d)
@@ -66,6 +67,7 @@ func (c *container) user(k *manifest) string {
 
 // before makes a program that runs before the job's of an init container.
 func (k *manifest) before(d *decoder, c *container, n *node) {
+	c.uncover(d)
 	own := &c.spec.Request.Docker
 	b := job.Before{Name: c.called, Image: own.Image, WorkingDir: own.WorkingDir, Storage: own.Storage, Files: c.spec.Gbatch.Files, User: c.user(k)}
 	if b.Name == "" {

@@ -16,7 +16,8 @@ import (
 // readContainers reads the list, which must have one container.
 func readContainers(d *decoder, n *node, k *manifest) {
 	if n.Kind == document.ArrayKind && len(n.Kids) != 1 {
-		d.Problem(n, fmt.Sprintf("has %d containers, and a job has one", len(n.Kids)), "put all programs into one image, or submit several jobs")
+		d.Problem(n, fmt.Sprintf("has %d containers, and a job has one", len(n.Kids)),
+			"start what runs beside the program in its own command, as `helper & program`, in an image that has both; what comes first can be an init container; what need not run at the same time a job of its own (gsubmit --dependency)")
 		return
 	}
 	d.Elements(n, func(n *node) {

@@ -278,6 +278,31 @@ func (k *manifest) mountFiles(d *decoder, n *node, m mountPoint, files []job.Fil
 			continue // another container has it there, too
 		}
 		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(g.Files))), n)
-		g.Files = append(g.Files, f)
+		g.Files, k.fileMounts = append(g.Files, f), append(k.fileMounts, fileMount{m.path, n})
 	}
+}
+
+// fileMount is where the volume is mounted that a file is of.
+type fileMount struct {
+	path string
+	at   *node
+}
+
+// uncover leaves out files of a volume in which something else is mounted over them.
+func (k *manifest) uncover(d *decoder) {
+	g := k.spec.Gbatch
+	var kept []job.File
+	for i, f := range g.Files {
+		of := k.fileMounts[i]
+		below := func(p, dir string) bool { return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
+		if at := slices.IndexFunc(k.spec.Request.Docker.Storage, func(m job.Storage) bool {
+			return below(f.Path, m.ContainerPath) && m.ContainerPath != of.path && below(m.ContainerPath, of.path)
+		}); at >= 0 {
+			d.Note(of.at, fmt.Sprintf("has %s, which what is mounted there hides", document.Quote(f.Path)))
+			continue
+		}
+		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(kept))), of.at)
+		kept = append(kept, f)
+	}
+	g.Files = kept
 }

@@ -58,6 +58,7 @@ type manifest struct {
 	podClaims []podClaim
 
 	volumes     map[string]volume
+	fileMounts  []fileMount            // of each file
 	fileSecrets map[string]*fileSecret // by the name of the job's own secret
 	prefix      string                 // of the native fields of an init container; "": they are the job\'s
 
