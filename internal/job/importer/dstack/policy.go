@@ -66,7 +66,12 @@ func readStopDuration(d *decoder, n *node, t *task) {
 }
 
 func readIdle(d *decoder, n *node, _ *task) {
-	if _, _, ok := offDuration(d, n); ok {
+	x, err := parseDuration(n.Text)
+	atOnce := err == nil && x == 0 && n.Kind != document.BoolKind // a machine is given back at once
+	if !atOnce {
+		_, _, atOnce = offDuration(d, n)
+	}
+	if atOnce {
 		d.Note(n, cloudOnly)
 	}
 }

@@ -236,6 +236,7 @@ func elsewhere() []option {
 		{long: "--wrap", instead: "use gsubmit --image NAME -- COMMAND"},
 		{long: "--uid", instead: "a job belongs to whoever submits it"},
 		{long: "--gid", instead: "the project's group is given by its storage"},
+		{long: "--cluster", instead: "choose the controller with GBATCH_CONTROLLER"},
 		{long: "--clusters", short: "-M", instead: "choose the controller with GBATCH_CONTROLLER"},
 		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
 		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
