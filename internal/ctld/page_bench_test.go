@@ -33,6 +33,7 @@ func pageSite(b *testing.B) *testSite {
 	s := &testSite{cfg: site.Default()}
 	s.cfg.Dir, s.cfg.Socket, s.cfg.Listen, s.cfg.ReserveMiB = b.TempDir(), "", "127.0.0.1:0", 0
 	s.cfg.Operators = byName("root")
+	s.cfg.Nodes.Suspect, s.cfg.Nodes.Timeout = 3600, 7200 // they are silent, and what that does is no page's
 	server, err := Open(func() (site.Config, error) { return s.cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
@@ -269,7 +270,7 @@ func (r *reader) get(path string) (*http.Response, error) {
 }
 
 func (r *reader) list(t *testing.T, more string) {
-	answer, err := r.get("/v1/jobs?fold=true&newest=true&offset=0&limit=100&user=" + r.user + more)
+	answer, err := r.get("/v1/jobs?fold=true&newest=true&offset=0&limit=50&user=" + r.user + more)
 	if err != nil {
 		t.Log(err)
 		return
@@ -319,6 +320,7 @@ func (r *reader) run(t *testing.T) {
 		case first := <-moved: // of a line that is drawn already, or of another user's
 			<-time.After(time.Duration(every.Load()) * time.Millisecond)
 			r.list(t, fmt.Sprintf("&maxAge=%d", int(time.Since(first).Seconds())))
+			poll.Reset(readers.poll) // what was read for changes is not read for this as well
 		case <-poll.C:
 			r.list(t, "&maxAge=5")
 			poll.Reset(readers.poll)

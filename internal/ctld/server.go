@@ -448,9 +448,9 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	// Shares for those who scrape, mail, words to services, directories that no job
-	// needs, logs, curves, damage: each works until ctx is done.
-	work := []func(context.Context){s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run}
+	// Streams of changes, shares for those who scrape, mail, words to services, directories that
+	// no job needs, logs, curves, damage: each works until ctx is done.
+	work := []func(context.Context){s.changes.Run, s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run}
 	if s.leads != nil {
 		s.leads.members.Useless = s.loop.Useless
 		work = append(work, s.leads.members.Run)

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,11 @@ type Keyring struct {
 	mu     sync.RWMutex
 	tokens map[string]*token
 	nodes  map[string]*NodeKey
+	signed map[[sha256.Size]byte]jwt.Claims // of tokens whose signature held, by the sum of their text
 }
+
+// maxSigned is how many signatures are remembered, before they are looked at anew.
+const maxSigned = 4096
 
 // token is what the store has of a token.
 type token struct {
@@ -69,7 +74,7 @@ func OpenKeyring(dir, pin string, st *store.Store, log *slog.Logger) (*Keyring, 
 	if err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
-	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, damaged: map[string]bool{}, nodes: map[string]*NodeKey{}}
+	k := &Keyring{key: key, pin: pin, tokens: map[string]*token{}, damaged: map[string]bool{}, nodes: map[string]*NodeKey{}, signed: map[[sha256.Size]byte]jwt.Claims{}}
 	if k.sign, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, new(jose.SignerOptions).WithType("JWT")); err != nil {
 		return nil, fmt.Errorf("key of the tokens: %w", err)
 	}
@@ -155,13 +160,9 @@ const hintToken = "get a new one by `gadm token create` on the controller's mach
 // verify says what a token is, and whether it is in force. One that is not known
 // or not signed here is nil.
 func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
-	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
-	if err != nil {
-		return nil, api.Errorf(api.CodeUnauthorized, "the token is not one of this controller's").WithHint(hintToken)
-	}
-	var c jwt.Claims
-	if err := parsed.Claims(k.key.Public(), &c); err != nil {
-		return nil, api.Errorf(api.CodeUnauthorized, "the token is not one of this controller's: its signature does not hold").WithHint(hintToken)
+	c, e := k.claims(raw)
+	if e != nil {
+		return nil, e
 	}
 	k.mu.RLock()
 	t := k.tokens[c.ID]
@@ -175,7 +176,7 @@ func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	case !t.Revoked.IsZero():
 		return t, api.Errorf(api.CodeUnauthorized, "the token %s was revoked", t.ID).WithHint(hintToken)
 	}
-	err = c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
+	err := c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
 	switch {
 	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
 		return t, api.Errorf(api.CodeUnauthorized, "the token %s has expired", t.ID).WithHint(hintToken)
@@ -184,6 +185,32 @@ func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 		return t, api.Errorf(api.CodeUnauthorized, "the token is meant for something else: %v", err).WithHint(hintToken)
 	}
 	return t, nil
+}
+
+// claims is what a token says, if it is signed here. The signatures of the last ones are
+// remembered: an open page sends the same token each few seconds.
+func (k *Keyring) claims(raw string) (c jwt.Claims, e *api.Error) {
+	sum := sha256.Sum256([]byte(raw))
+	k.mu.RLock()
+	c, ok := k.signed[sum]
+	k.mu.RUnlock()
+	if ok {
+		return c, nil
+	}
+	parsed, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		return c, api.Errorf(api.CodeUnauthorized, "the token is not one of this controller's").WithHint(hintToken)
+	}
+	if err := parsed.Claims(k.key.Public(), &c); err != nil {
+		return c, api.Errorf(api.CodeUnauthorized, "the token is not one of this controller's: its signature does not hold").WithHint(hintToken)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.signed) >= maxSigned {
+		clear(k.signed)
+	}
+	k.signed[sum] = c
+	return c, nil
 }
 
 // list gives the tokens, and takes out those that expired long ago.

@@ -41,7 +41,7 @@ const (
 	// Lists that follow changes are read anew so often, and more seldom where many are
 	// open: each stream adds its part.
 	readEvery = time.Second
-	readPart  = 10 * time.Millisecond
+	readPart  = 20 * time.Millisecond
 	readMost  = 10 * time.Second
 )
 
@@ -61,8 +61,9 @@ type Source struct {
 	Begin    func(user string) (end func(), err error) // counts a stream
 	Patience time.Duration                             // with a client that takes nothing
 
-	told [2]told      // to those who may see a job, and to others
-	open atomic.Int64 // streams
+	told  [2]told      // to those who may see a job, and to others
+	open  atomic.Int64 // streams
+	bells bells
 }
 
 // tells is how often a second each stream tells of changes that never end.
@@ -131,6 +132,7 @@ type eventStream struct {
 	jobs          []job.Number
 	nodes         bool
 	pos           uint64 // the last id that it knows; 0: it begins now
+	bell          *bell
 
 	w    http.ResponseWriter
 	rc   *http.ResponseController
@@ -144,6 +146,8 @@ func (e *eventStream) run(ctx context.Context) error {
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
+	e.desk.bells.hang(e)
+	defer e.desk.bells.take(e)
 	if e.pos == 0 {
 		e.pos = f.Position()
 	}
@@ -152,7 +156,7 @@ func (e *eventStream) run(ctx context.Context) error {
 	defer ping.Stop()
 	err := e.say(api.EventPing, e.pos, e.desk.ping())
 	for {
-		changes, last, all, ring := f.After(e.pos)
+		changes, last, all, _ := f.After(e.desk.bells.hear(e))
 		e.pos = last
 		if !all {
 			err = errors.Join(err, e.say(api.EventReset, last, api.ResetEvent{Message: "events were missed: read anew what you show"}))
@@ -174,7 +178,7 @@ func (e *eventStream) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-ping.C:
 			err = e.say(api.EventPing, e.pos, e.desk.ping())
-		case <-ring:
+		case <-e.bell.rings:
 		}
 	}
 }
@@ -182,11 +186,13 @@ func (e *eventStream) run(ctx context.Context) error {
 func (e *eventStream) sayChanges(changes []loop.Update) error {
 	v := e.desk.Loop.View()
 	for _, c := range changes {
+		if !e.concerns(c) {
+			continue
+		}
 		var err error
-		switch {
-		case c.Node != nil && e.nodes:
+		if c.Node != nil {
 			err = e.say(api.EventNode, c.ID, api.NodeEvent{Name: c.Node.Name, State: c.Node.State, Reason: c.Node.Reason})
-		case c.Job != nil && e.wants(c.Job):
+		} else {
 			err = e.sayJob(v, &c)
 		}
 		if err == nil && e.said.Len() > maxSaid {
@@ -197,6 +203,11 @@ func (e *eventStream) sayChanges(changes []loop.Update) error {
 		}
 	}
 	return nil
+}
+
+// concerns says whether this client wants to hear of a change.
+func (e *eventStream) concerns(c loop.Update) bool {
+	return c.Node != nil && e.nodes || c.Job != nil && e.wants(c.Job)
 }
 
 func (e *eventStream) wants(j *state.Job) bool {

@@ -46,7 +46,7 @@ func TestSend(t *testing.T) {
 // TestPace: each stream tells more seldom, and lists are read more seldom, the more are open.
 func TestPace(t *testing.T) {
 	var s Source
-	for _, tc := range []struct{ open, tells, every int64 }{{0, 10, 1000}, {50, 10, 1500}, {250, 2, 3500}, {500, 1, 6000}, {4096, 1, 10_000}} {
+	for _, tc := range []struct{ open, tells, every int64 }{{0, 10, 1000}, {50, 10, 2000}, {250, 2, 6000}, {500, 1, 10_000}, {4096, 1, 10_000}} {
 		s.open.Store(tc.open)
 		if got := s.ping().EveryMS; got != tc.every || int64(s.tells()) != tc.tells {
 			t.Errorf("%d streams: they tell %v times a second and read each %d ms, want %d and %d", tc.open, s.tells(), got, tc.tells, tc.every)

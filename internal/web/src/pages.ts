@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { read } from './http'
 import { pace } from './stream'
 
-const size = 100 // lines of a page
+const size = 50 // lines of a page: as many as a screen shows
 
 // Pages is a long list of which only some pages are here: those that were in sight.
 // Old ones stay until they are read again, so that nothing flickers.
@@ -88,6 +88,7 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
     let busy = false
     let wanted = 0 // that somebody asked to read again
     let before = 0
+    let asked = 0 // when it was read last
     let timer = 0
     let at = 0 // when it is over
     let first = 0 // when the first change came that no answer has
@@ -97,6 +98,7 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
       const want = pages.missing(...sight.current)
       if (!want) return
       busy = true
+      asked = Date.now()
       const turn = wanted
       try {
         const a = await read<A>(`${path}&offset=${want[0]}&limit=${want[1]}` + (old ? `&maxAge=${old}` : ''), ended.signal)
@@ -139,7 +141,7 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
       }, wait)
     }
     const poll = () => {
-      if (document.hidden) return
+      if (document.hidden || Date.now() - asked < again - 1000) return
       pages.stale()
       void load(5)
     }
@@ -156,7 +158,7 @@ export function usePages<T, A>(path: string, key: (line: T) => string, answer: (
     sight.current = [0, 40]
     show((s) => ({ ...s, loading: true }))
     void reader.load()
-    const timer = setInterval(reader.poll, again)
+    const timer = setInterval(reader.poll, again / 2) // one that was read for changes is not read for this as well
     return () => {
       clearInterval(timer)
       reader.end()
