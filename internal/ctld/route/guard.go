@@ -100,6 +100,7 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 			handler(w, r)
 			return
 		}
+		w.Header().Set("Cache-Control", "no-store") // by browsers, for who comes after this user
 		id, leave, e := g.admit(w, r, route)
 		audited := auditable{id.Entry(actionOf(r)), route.Who == access.ByJoiners}
 		audited.Object = object(r)

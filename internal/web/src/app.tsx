@@ -1,12 +1,12 @@
 import { useEffect } from 'preact/hooks'
 import { Cluster } from './cluster'
-import { contact } from './http'
+import { contact, late } from './http'
 import { Job } from './job'
 import { Jobs } from './jobs'
 import { Login } from './login'
 import { Operate } from './operate'
 import { Link, usePlace } from './route'
-import { begin, close, operator, who } from './session'
+import { begin, close, operator, who, whose } from './session'
 import { Shares } from './shares'
 import { Submit } from './submit'
 import { useValue } from './value'
@@ -24,7 +24,8 @@ export function App() {
   const me = useValue(who)
   const place = usePlace()
   const away = useValue(contact) === 'away'
-  const known = me !== undefined
+  const slow = useValue(late) > 0
+  const user = useValue(whose)
   const first = place.path[0] ?? 'jobs'
   const title = place.path.join(' ') || 'jobs'
   useEffect(() => void begin(), [])
@@ -58,20 +59,20 @@ export function App() {
           The controller does not answer. What you see is as it was; it goes on by itself when the controller is back.
         </p>
       )}
+      {slow && !away && (
+        <p class="banner slow" role="status">
+          An answer is late: the network is slow, or the controller. Nothing that you typed is lost.
+        </p>
+      )}
       <main id="main" tabIndex={0}>
-        {(me || (known && shown.page)) && <Page path={place.path} />}
+        {user !== undefined && <Page key={user} path={place.path} />}
       </main>
-      {me === null && <Login over={shown.page} />}
+      {me === null && <Login over={user !== undefined} />}
     </>
   )
 }
 
-// shown says whether a page was drawn once: it stays below the form when a session
-// ends, with what was typed.
-const shown = { page: false }
-
 function Page(props: { path: string[] }) {
-  shown.page = true
   const [first, second] = props.path
   switch (first ?? 'jobs') {
     case 'jobs':

@@ -18,6 +18,11 @@ function probe(): void {
   )
 }
 
+// late is how many answers are waited for longer than people do without a word.
+export const late = new Value(0)
+
+const patience = 4000
+
 // loggedOut is called when the controller does not know us any more.
 export const loggedOut = new Value(0)
 
@@ -48,18 +53,26 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 // change asks the controller to do something, once: what gets no answer is for the
 // user to decide.
-export function change<T>(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown, headers?: HeadersInit): Promise<T> {
-  return send<T>(method, path, body, { headers })
+export function change<T>(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown, headers?: HeadersInit, ms = patience): Promise<T> {
+  return send<T>(method, path, body, { headers }, ms)
 }
 
-async function send<T>(method: string, path: string, body: unknown, more: RequestInit): Promise<T> {
-  const answer = await ask(path, {
-    method,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    ...more,
-    headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...more.headers },
-  })
-  return (answer.status === 204 ? undefined : await answer.json()) as T
+// send asks, and says when the answer takes longer than so many milliseconds.
+async function send<T>(method: string, path: string, body: unknown, more: RequestInit, ms = patience): Promise<T> {
+  let waited = 0
+  const timer = setTimeout(() => late.set(late.get() + ++waited), ms)
+  try {
+    const answer = await ask(path, {
+      method,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      ...more,
+      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...more.headers },
+    })
+    return (answer.status === 204 ? undefined : await answer.json()) as T
+  } finally {
+    clearTimeout(timer)
+    late.set(late.get() - waited)
+  }
 }
 
 // ask sends a request and gives the answer if it is a good one.

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type * as api from './api'
 import { Trouble } from './dialog'
 import { change } from './http'
@@ -7,7 +7,8 @@ import { atProvider, open, why } from './session'
 import { useValue } from './value'
 
 // Login asks for a token, or leads to the site's identity provider. It lies over what
-// was shown (over), so that nothing typed is lost.
+// was shown (over), so that nothing typed is lost: over a question, too, which is why it
+// is a dialog itself, and one that Escape does not leave.
 export function Login(props: { over: boolean }) {
   const [token, setToken] = useState('')
   const [failed, fail] = useState<unknown>()
@@ -19,10 +20,13 @@ export function Login(props: { over: boolean }) {
     await open(token).then(() => setToken(''), fail)
     work(false)
   }
+  const box = useRef<HTMLDialogElement>(null)
+  const stay = () => box.current?.isConnected && !box.current.open && box.current.showModal()
+  useLayoutEffect(() => void stay(), [])
   return (
-    <div class="login">
+    <dialog class="login" ref={box} aria-labelledby="login-title" onCancel={(e: Event) => e.preventDefault()} onClose={stay}>
       <form onSubmit={send}>
-        <h1>gbatch</h1>
+        <h1 id="login-title">gbatch</h1>
         {reason && <p role="status">{reason}</p>}
         <p>
           Run <code>gadm web</code> where you submit jobs, and open the link that it prints. Or paste a token of <code>gadm token create</code>:
@@ -37,7 +41,7 @@ export function Login(props: { over: boolean }) {
         </button>
         <Provider over={props.over} />
       </form>
-    </div>
+    </dialog>
   )
 }
 

@@ -1,10 +1,15 @@
 import type * as api from './api'
+import { forget } from './draft'
 import { type Failure, change, loggedOut, read } from './http'
 import { base, go } from './route'
 import { Value } from './value'
 
 // who is who uses the page; null: nobody yet; undefined: it is being asked.
 export const who = new Value<api.Status | null | undefined>(undefined)
+
+// whose is the user whose page is shown. It stays below the form when a session ends,
+// with what was typed; who logs out, or in as somebody else, takes it away.
+export const whose = new Value<string | undefined>(undefined)
 
 // why is what the login form says.
 export const why = new Value('')
@@ -34,13 +39,13 @@ export async function open(token: string): Promise<void> {
   await entered()
 }
 
-// tabs tells the other tabs of this browser that they have a session again.
+// tabs tells the other tabs of this browser that they have another session, or none any more.
 const tabs = new BroadcastChannel('login')
-tabs.onmessage = () => who.get() || void learn().catch(() => undefined)
+tabs.onmessage = (m) => (m.data === 'out' ? left() : void learn().catch(() => undefined))
 
 async function entered(): Promise<void> {
   await learn()
-  tabs.postMessage('')
+  tabs.postMessage('in')
 }
 
 // atProvider leads to the site's identity provider. In a tab of its own it does where
@@ -77,12 +82,23 @@ async function returned(): Promise<boolean> {
 
 export async function close(): Promise<void> {
   await change('DELETE', '/v1/session')
+  tabs.postMessage('out')
+  left()
+}
+
+// left leaves nothing of a user who has logged out: the next one is another, perhaps.
+function left(): void {
+  forget()
+  go('/', true)
   why.set('You are logged out.')
+  whose.set(undefined)
   who.set(null)
 }
 
 async function learn(): Promise<void> {
-  who.set(await read<api.Status>('/v1/status'))
+  const me = await read<api.Status>('/v1/status')
+  whose.set(me.you)
+  who.set(me)
   why.set('')
 }
 

@@ -5,9 +5,11 @@ import { useLate } from './ask'
 import { pathAt } from './caret'
 import { Conversion, useConvert } from './convert'
 import { Trouble } from './dialog'
+import { forget, keep, kept } from './draft'
 import { All, At, Text, useFields } from './fields'
 import { Failure, change, read } from './http'
 import { go, usePlace } from './route'
+import { whose } from './session'
 import { waits } from './states'
 import { Time, sentence } from './words'
 
@@ -32,8 +34,6 @@ interface Document {
   }
 }
 
-const kept = 'gbatch.draft' // where what was typed outlives a closed page
-
 const example: Document = {
   name: 'first',
   request: {
@@ -45,10 +45,11 @@ const example: Document = {
 
 // Submit is a job document as a form and as text: two views of the same.
 export function Submit() {
+  const me = whose.get() ?? ''
   const query = usePlace().query
   const again = query.get('again')
   const instead = advised(query)
-  const [text, setText] = useState(() => sessionStorage.getItem(kept) ?? JSON.stringify(example, null, 2))
+  const [text, setText] = useState(() => kept(me) ?? JSON.stringify(example, null, 2))
   const [checked, setChecked] = useState<api.SubmitResponse>()
   const [failed, fail] = useState<unknown>()
   const [warned, warn] = useState<unknown>()
@@ -56,7 +57,7 @@ export function Submit() {
   const [replaced, replace] = useState<string>() // the job that is cancelled for this one
   const [caret, setCaret] = useState(0)
   const described = useFields()
-  useEffect(() => sessionStorage.setItem(kept, text), [text])
+  useEffect(() => keep(me, text), [text])
   useEffect(() => {
     if (!again) return
     read<api.JobDetail>('/v1/jobs/' + encodeURIComponent(again)).then((j) => {
@@ -100,7 +101,7 @@ export function Submit() {
       const answer = await change<api.SubmitResponse>('POST', '/v1/jobs', { job: document, dryRun }, dryRun ? {} : key)
       if (dryRun) setChecked(answer)
       else {
-        sessionStorage.removeItem(kept)
+        forget()
         const left = replaced && (await cancel(replaced))
         if (left) fail(new Error(`Job ${answer.number} is submitted. Job ${replaced} was not cancelled: ${left}`))
         else go('/jobs/' + answer.number)

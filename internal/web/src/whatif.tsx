@@ -18,7 +18,7 @@ export function WhatIf() {
     refuse(undefined)
     tell(undefined)
     try {
-      tell(await change<api.WhatIf>('POST', '/v1/what-if', { set: words(asked.set), addNodes: words(asked.addNodes), file: asked.file }))
+      tell(await change<api.WhatIf>('POST', '/v1/what-if', { set: words(asked.set), addNodes: words(asked.addNodes), file: asked.file }, undefined, 60_000))
     } catch (e) {
       refuse(e)
     }
