@@ -20,7 +20,6 @@ func TestWebPage(t *testing.T) {
 	s.must("gsubmit", "--image", image, "--name", "steady", "--", "sh", "-c", `trap "exit 0" TERM; printf "\033[32mfirst line\033[0m\n"; while :; do sleep 0.1; done`)
 	s.must("gsubmit", "--image", image, "--name", "<img src=x onerror=alert(1)>", "--hold", "--", "true")
 	link := strings.TrimSpace(s.run("gadm", "web").out)
-	base, _, _ := strings.Cut(link, "#")
 
 	b.open(link)
 	b.shows("steady")
@@ -101,18 +100,8 @@ func TestWebPage(t *testing.T) {
 	b.shows("Shares and use")
 	b.shows("too short for advice")
 	b.accessible("shares")
-	b.do("use a phone", chromedp.EmulateViewport(390, 800))
-	for _, page := range []string{"jobs?all=true", "jobs/1", "submit", "cluster", "shares", "operate", "operate?tab=audit"} {
-		b.open(base + page)
-		b.until(page+" is drawn", "document.querySelector('main h1')")
-		if got := b.text("document.documentElement.scrollWidth > innerWidth"); got != "false" {
-			t.Errorf("%s is wider than a phone", page)
-		}
-	}
-
 	b.press("Log out")
 	b.shows("You are logged out.")
-	b.accessible("the login")
 	b.open(link)
 	b.shows("was revoked") // the link is used up
 	if list := b.complaints(); len(list) > 0 {

@@ -56,8 +56,8 @@ func TestWebShell(t *testing.T) {
 	s.ctld.start()
 	s.waitNodes("up", 1)
 	b.press("Open another shell")
-	b.types("cat") // which ends with the shell
-	b.shows("Ctrl+F6")
+	b.types("echo begun-$((40+2)); cat") // which ends with the shell
+	b.printed("begun-42")
 	s.must("gcancel", id)
 	b.shows("The shell has ended with exit code")
 	b.shows("CANCELLED")

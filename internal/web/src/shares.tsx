@@ -24,34 +24,36 @@ export function Shares() {
       <Trouble of={failed} />
       {usage && <Days report={usage} />}
       {shares && (
-        <table class="plain">
-          <thead>
-            <tr>
-              <th>Project, user</th>
-              <th class="number">Shares</th>
-              <th class="number">Part of it</th>
-              <th class="number">Used, with decay</th>
-              <th class="number">Factor</th>
-              <th class="number">This month</th>
-              <th class="number">Budget</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shares.map((s) => (
-              <tr key={s.project + ' ' + (s.user ?? '')}>
-                <td class={'depth' + Math.min(s.depth, 6)}>{s.user ?? s.project}</td>
-                <td class="number">{s.shares}</td>
-                <td class="number">{percent(s.normShares)}</td>
-                <td class="number">
-                  {hours(s.usageHours)} ({percent(s.normUsage)})
-                </td>
-                <td class="number">{s.user ? (s.fairShare ?? 0).toFixed(3) : ''}</td>
-                <td class="number">{hours(s.monthHours)}</td>
-                <td class="number">{s.budget ? `${hours(s.budget.usedHours)} of ${hours(s.budget.hours)}` : ''}</td>
+        <div class="sideways" tabIndex={0} role="region" aria-label="Shares">
+          <table class="plain">
+            <thead>
+              <tr>
+                <th>Project, user</th>
+                <th class="number">Shares</th>
+                <th class="number">Part of it</th>
+                <th class="number">Used, with decay</th>
+                <th class="number">Factor</th>
+                <th class="number">This month</th>
+                <th class="number">Budget</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {shares.map((s) => (
+                <tr key={s.project + ' ' + (s.user ?? '')}>
+                  <td class={'depth' + Math.min(s.depth, 6)}>{s.user ?? s.project}</td>
+                  <td class="number">{s.shares}</td>
+                  <td class="number">{percent(s.normShares)}</td>
+                  <td class="number">
+                    {hours(s.usageHours)} ({percent(s.normUsage)})
+                  </td>
+                  <td class="number">{s.user ? (s.fairShare ?? 0).toFixed(3) : ''}</td>
+                  <td class="number">{hours(s.monthHours)}</td>
+                  <td class="number">{s.budget ? `${hours(s.budget.usedHours)} of ${hours(s.budget.hours)}` : ''}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
       <Mine />
     </>

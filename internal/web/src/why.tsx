@@ -64,28 +64,30 @@ export function Why(props: { id: string; version: number; done: () => void }) {
       {(why.nodes ?? []).length > 0 && (
         <details>
           <summary>What each node has free</summary>
-          <table class="plain">
-            <thead>
-              <tr>
-                <th>Node</th>
-                <th class="number">GPUs</th>
-                <th class="number">CPUs</th>
-                <th class="number">Memory</th>
-                <th>Why not</th>
-              </tr>
-            </thead>
-            <tbody>
-              {why.nodes!.map((n) => (
-                <tr key={n.node}>
-                  <td>{n.node}</td>
-                  <td class="number">{n.freeGpus}</td>
-                  <td class="number">{n.freeCpus}</td>
-                  <td class="number">{bytes(n.freeMemBytes)}</td>
-                  <td>{n.text}</td>
+          <div class="sideways" tabIndex={0} role="region" aria-label="What each node has free">
+            <table class="plain">
+              <thead>
+                <tr>
+                  <th>Node</th>
+                  <th class="number">GPUs</th>
+                  <th class="number">CPUs</th>
+                  <th class="number">Memory</th>
+                  <th>Why not</th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {why.nodes!.map((n) => (
+                  <tr key={n.node}>
+                    <td>{n.node}</td>
+                    <td class="number">{n.freeGpus}</td>
+                    <td class="number">{n.freeCpus}</td>
+                    <td class="number">{bytes(n.freeMemBytes)}</td>
+                    <td>{n.text}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         </details>
       )}
     </section>
