@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	Patience   = 10 * time.Second // a client that takes nothing for so long is dropped
+	Patience   = 40 * time.Second // a client that takes nothing for so long is dropped; half of it is longer than from ping to ping
 	maxWatched = 1000             // jobs that one stream names
 	maxSaid    = 64 << 10         // bytes of events that are sent in one piece, but for the last of them
 
@@ -35,8 +35,8 @@ const (
 	// streams are open, each tells more seldom, so that all of them write so often.
 	tellsPerSecond = 10
 	tellsAtOnce    = 20
-	tellsOfAll     = 500
-	tellsAtLeast   = 1
+	tellsOfAll     = 250
+	tellsAtLeast   = 0.5
 
 	// Lists that follow changes are read anew so often, and more seldom where many are
 	// open: each stream adds its part.
@@ -68,7 +68,7 @@ type Source struct {
 
 // tells is how often a second each stream tells of changes that never end.
 func (s *Source) tells() rate.Limit {
-	return rate.Limit(min(max(tellsOfAll/max(s.open.Load(), 1), tellsAtLeast), tellsPerSecond))
+	return rate.Limit(min(max(tellsOfAll/max(float64(s.open.Load()), 1), tellsAtLeast), tellsPerSecond))
 }
 
 // ping says how often lists are to be read anew.
@@ -137,6 +137,7 @@ type eventStream struct {
 	w    http.ResponseWriter
 	rc   *http.ResponseController
 	said bytes.Buffer // and not sent yet
+	ends time.Time    // unless it is put off: a deadline for what is written
 }
 
 // run sends events until ctx is done or the client takes no more. What waits for
@@ -259,17 +260,21 @@ func write(kind string, id uint64, data any) ([]byte, error) {
 }
 
 // send writes what was said, in one piece. It fails when the client does not take it in
-// time; until then nothing has a deadline, as it would end a stream on which nothing happens.
+// time. The deadline for that is put off seldom, as it costs as much as a write, and always
+// before it passes: over HTTP/2 one that passes ends a stream on which nothing happens.
 func (e *eventStream) send() error {
 	if e.said.Len() == 0 {
 		return nil
 	}
-	if err := e.rc.SetWriteDeadline(time.Now().Add(e.desk.Patience)); err != nil {
-		return err
+	if now := time.Now(); e.ends.Sub(now) < e.desk.Patience/2 {
+		e.ends = now.Add(e.desk.Patience)
+		if err := e.rc.SetWriteDeadline(e.ends); err != nil {
+			return err
+		}
 	}
 	_, err := e.said.WriteTo(e.w)
 	if e.said.Cap() > maxSaid {
 		e.said = bytes.Buffer{} // a stream that is silent holds little
 	}
-	return errors.Join(err, e.rc.Flush(), e.rc.SetWriteDeadline(time.Time{}))
+	return errors.Join(err, e.rc.Flush())
 }

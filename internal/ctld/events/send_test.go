@@ -1,10 +1,15 @@
 package events
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"gbatch/internal/api"
 )
@@ -23,33 +28,60 @@ func (r *recorded) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// TestSend: what was said goes out in one piece, with a deadline that is gone when it is
-// out: over HTTP/2 one that passes ends a stream on which nothing happens.
+// TestSend: what was said goes out in one piece. The deadline for it is put off when half of
+// it has passed, not with each piece.
 func TestSend(t *testing.T) {
-	w := &recorded{ResponseRecorder: httptest.NewRecorder()}
-	e := &eventStream{desk: &Source{Patience: time.Minute}, w: w, rc: http.NewResponseController(w)}
-	for id := range uint64(3) {
-		if err := e.say(api.EventPing, id, e.desk.ping()); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		w := &recorded{ResponseRecorder: httptest.NewRecorder()}
+		e := &eventStream{desk: &Source{Patience: time.Minute}, w: w, rc: http.NewResponseController(w)}
+		for id := range uint64(3) {
+			if err := e.say(api.EventPing, id, e.desk.ping()); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	for range 2 { // the second has nothing to send
-		if err := e.send(); err != nil {
-			t.Fatal(err)
+		for range 2 { // the second has nothing to send
+			if err := e.send(); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if w.writes != 1 || !w.Flushed || len(w.deadlines) != 2 || w.deadlines[0].IsZero() || !w.deadlines[1].IsZero() {
-		t.Errorf("%d writes, flushed %v, deadlines %v; want one, and a deadline that is taken back", w.writes, w.Flushed, w.deadlines)
+		if w.writes != 1 || !w.Flushed {
+			t.Errorf("%d writes, flushed %v; want one", w.writes, w.Flushed)
+		}
+		began := time.Now()
+		for range 4 {
+			time.Sleep(20 * time.Second)
+			if err := errors.Join(e.say(api.EventPing, 4, e.desk.ping()), e.send()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []time.Duration
+		for _, d := range w.deadlines {
+			got = append(got, d.Sub(began))
+		}
+		if want := []time.Duration{time.Minute, 100 * time.Second, 140 * time.Second}; !slices.Equal(got, want) {
+			t.Errorf("the deadlines are after %v, want %v", got, want)
+		}
+	})
+}
+
+// TestPatience: a stream that pings puts off its deadline in time.
+func TestPatience(t *testing.T) {
+	if slowest := time.Duration(float64(time.Second) / tellsAtLeast); Patience/2 <= api.PingEvery+slowest {
+		t.Errorf("a deadline of %v may pass between pings of each %v", Patience, api.PingEvery)
 	}
 }
 
 // TestPace: each stream tells more seldom, and lists are read more seldom, the more are open.
 func TestPace(t *testing.T) {
 	var s Source
-	for _, tc := range []struct{ open, tells, every int64 }{{0, 10, 1000}, {50, 10, 2000}, {250, 2, 6000}, {500, 1, 10_000}, {4096, 1, 10_000}} {
+	for _, tc := range []struct {
+		open  int64
+		tells rate.Limit
+		every int64
+	}{{0, 10, 1000}, {50, 5, 2000}, {250, 1, 6000}, {500, 0.5, 10_000}, {4096, 0.5, 10_000}} {
 		s.open.Store(tc.open)
-		if got := s.ping().EveryMS; got != tc.every || int64(s.tells()) != tc.tells {
-			t.Errorf("%d streams: they tell %v times a second and read each %d ms, want %d and %d", tc.open, s.tells(), got, tc.tells, tc.every)
+		if got := s.ping().EveryMS; got != tc.every || s.tells() != tc.tells {
+			t.Errorf("%d streams: they tell %v times a second and read each %d ms, want %v and %d", tc.open, s.tells(), got, tc.tells, tc.every)
 		}
 	}
 }
