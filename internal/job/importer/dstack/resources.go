@@ -1,8 +1,12 @@
 package dstack
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gbatch/internal/document"
@@ -140,7 +144,7 @@ func (r *resources) readGPU(d *decoder, n *node) {
 		return
 	}
 	r.gpu = &g
-	checkGPUVendor(d, n, g.vendor)
+	checkGPUVendor(d, n, cmp.Or(g.vendor, vendorOf(g.names)))
 }
 
 var gpuFields = []field[resources]{
@@ -151,11 +155,34 @@ var gpuFields = []field[resources]{
 		}
 		checkGPUVendor(d, n, r.gpu.vendor)
 	}), false},
-	{"name", func(d *decoder, n *node, r *resources) { r.gpu.names = d.Strs(n) }, false},
+	{"name", func(d *decoder, n *node, r *resources) {
+		if r.gpu.names = d.Strs(n); r.gpu.vendor == "" {
+			checkGPUVendor(d, n, vendorOf(r.gpu.names))
+		}
+	}, false},
 	{"count", func(d *decoder, n *node, r *resources) { r.gpu.count = readSpan(d, n, parseCount) }, false},
 	{"memory", func(d *decoder, n *node, r *resources) { r.gpu.memory = readSpan(d, n, parseMemory) }, false},
 	{"total_memory", func(d *decoder, n *node, r *resources) { r.total = readSpan(d, n, parseMemory) }, false},
 	{"compute_capability", func(d *decoder, n *node, r *resources) { r.capability = readCapability(d, n) }, false},
+}
+
+// namesOf are what the accelerators of other vendors are called.
+var namesOf = map[string]*regexp.Regexp{
+	"amd":         regexp.MustCompile(`(?i)^MI[0-9]{2,3}[A-Z]?$`),
+	"google":      regexp.MustCompile(`(?i)^(tpu-)?v[2-9](litepod|[ep])?-[0-9]+$`),
+	"intel":       regexp.MustCompile(`(?i)^gaudi ?[0-9]?$`),
+	"tenstorrent": regexp.MustCompile(`(?i)^(n150|n300|p150)[a-z]?$`),
+}
+
+// vendorOf is the vendor that all of the names are of; "" if it is NVIDIA, or not told
+// by them.
+func vendorOf(names []string) string {
+	for _, vendor := range slices.Sorted(maps.Keys(namesOf)) {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(s string) bool { return !namesOf[vendor].MatchString(s) }) {
+			return vendor
+		}
+	}
+	return ""
 }
 
 func checkGPUVendor(d *decoder, n *node, vendor string) {

@@ -346,12 +346,15 @@ func (t *task) applyCommand(d *decoder, n *node) {
 }
 
 // joinCommands makes one line of commands of which each needs the one before.
-// One that ends in & is put in braces, since && must not follow it.
+// One that ends in & is put in braces, since && must not follow it. There is no job
+// control: what fg would bring to the front is waited for.
 func joinCommands(commands []string) string {
 	var parts []string
 	for _, c := range commands {
 		if c = strings.TrimSpace(c); strings.HasSuffix(c, "&") && !strings.HasSuffix(c, "&&") {
 			c = "{ " + c + " }"
+		} else if c == "fg" && len(parts) > 0 {
+			c = "wait $!"
 		}
 		parts = append(parts, c)
 	}
