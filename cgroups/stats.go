@@ -52,6 +52,13 @@ func (g *Group) Stats() (Stats, error) {
 	return s, r.err
 }
 
+// ForgetPeak makes Stats.PeakBytes count from now, where the kernel can.
+func (g *Group) ForgetPeak() {
+	if dir, ok := g.host.dir("memory", g.path); ok && g.host.Mode != V2 {
+		_ = os.WriteFile(filepath.Join(dir, "memory.max_usage_in_bytes"), []byte("0"), 0)
+	}
+}
+
 // reader reads single values and keeps the first error; what does not exist
 // reads as 0.
 type reader struct {

@@ -42,23 +42,27 @@ func cleanup(dir string) error {
 		return err
 	}
 	defer lock.Close()
+	cfg, err := readShim(dir)
+	if err != nil {
+		return err
+	}
+	if cfg.Keep != nil && cfg.Keep.Guest { // others may run where it ran
+		return removeFile(filepath.Join(dir, fileSocket))
+	}
 	if err := killLeftovers(dir); err != nil {
 		return err
 	}
 	if err := unmountLeftover(filepath.Join(dir, dirRootfs)); err != nil {
 		return err
 	}
-	cfg, err := readShim(dir)
-	if err != nil {
-		return err
-	}
 	if cfg.ID != "" { // else what it wrote goes with its scratch directory
+		scratch := cmp.Or(cfg.Scratch, dir)
 		for i := range cfg.Before {
-			if err := stage.Remove(cmp.Or(cfg.Scratch, dir), partID(cfg.ID, i)); err != nil {
+			if err := stage.Remove(scratch, partID(cfg.ID, i)); err != nil {
 				return err
 			}
 		}
-		if err := stage.Remove(cmp.Or(cfg.Scratch, dir), cfg.ID); err != nil {
+		if err := errors.Join(stage.Remove(scratch, cfg.ID), os.RemoveAll(tmpDir(scratch, cfg.ID))); err != nil {
 			return err
 		}
 	}

@@ -177,8 +177,8 @@ var ErrNeverStarted = errors.New("the shim died before the container began")
 // processes' end first.
 const callTimeout = 15 * time.Second
 
-// errGone answers a request to a shim that has died.
-var errGone = errors.New("the container has ended")
+// ErrGone answers a request to a shim that has died.
+var ErrGone = errors.New("the container has ended")
 
 func (c *Container) call(ctx context.Context, req request) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -196,19 +196,19 @@ func (c *Container) call(ctx context.Context, req request) error {
 		c.mu.Unlock()
 	}()
 	if err != nil {
-		return fmt.Errorf("%s: %w", req.Op, errGone)
+		return fmt.Errorf("%s: %w", req.Op, ErrGone)
 	}
 	select {
 	case r, ok := <-ch:
 		if !ok {
-			return fmt.Errorf("%s: %w", req.Op, errGone)
+			return fmt.Errorf("%s: %w", req.Op, ErrGone)
 		}
 		if r.Error != "" {
 			return fmt.Errorf("%s: %s", req.Op, r.Error)
 		}
 		return nil
 	case <-c.done:
-		return fmt.Errorf("%s: %w", req.Op, errGone)
+		return fmt.Errorf("%s: %w", req.Op, ErrGone)
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", req.Op, ctx.Err())
 	}
@@ -223,7 +223,7 @@ func (c *Container) Signal(sig syscall.Signal) error {
 // Kill ends every process of the container, or keeps it from starting.
 func (c *Container) Kill() error {
 	err := c.call(context.Background(), request{Op: opKill})
-	if errors.Is(err, errGone) {
+	if errors.Is(err, ErrGone) {
 		return nil
 	}
 	return err
@@ -246,7 +246,7 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 			}
 		}
 	}
-	if err := c.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, errGone) {
+	if err := c.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, ErrGone) {
 		return err
 	}
 	return c.wait(ctx)

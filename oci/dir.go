@@ -85,6 +85,9 @@ type ShimConfig struct {
 	// if whoever asked for it is dead. "" is none.
 	LimitFile string `json:"limit_file,omitempty"`
 
+	// Keep is set for a container that goes on after its program.
+	Keep *Keep `json:"keep,omitempty"`
+
 	// Runtime is a program that runs the container instead of libcontainer.
 	Runtime *runtimes.Runtime `json:"runtime,omitempty"`
 
@@ -147,6 +150,8 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return fmt.Errorf("container id %q must be 1 to 128 letters, digits, '_', '+', '-' and '.'", cfg.ID)
 	case cfg.Network != nil && !hasOwnNetwork(spec):
 		return errors.New("a network is handed over, and the spec names another one")
+	case cfg.Keep != nil && (cfg.Runtime != nil || spec.Process.Terminal):
+		return errors.New("a container that is kept has no terminal and no runtime of its own")
 	case len(cfg.Layers) == 0:
 		return errors.New("the image has no layers")
 	case len(cfg.Layers) > overlay.MaxLayers:

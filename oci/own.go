@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/keeper"
 	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
 )
@@ -104,6 +105,20 @@ func (o *own) create(p *stdio.Pump) (process, error) {
 		return utils.RecvFile(parent)
 	}
 	return process, nil
+}
+
+// createKeeper makes the container with a keeper as its first process, which is handed
+// its own program and the socket by which it is told what to run.
+func (o *own) createKeeper(program, socket *os.File) (process, error) {
+	p := *o.s.spec.Process
+	p.Args, p.Env = []string{fmt.Sprintf("/proc/self/fd/%d", keeper.FdProgram), keeper.Arg}, []string{"GOMAXPROCS=1"}
+	process, err := newProcess(&p)
+	if err != nil {
+		return nil, err
+	}
+	process.Init = true
+	process.ExtraFiles = []*os.File{program, socket} // from keeper.FdProgram on
+	return process, o.c.Start(process)
 }
 
 func (o *own) begin() error { return o.c.Exec() }

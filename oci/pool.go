@@ -40,6 +40,7 @@ type worker struct {
 // handed over.
 type assignment struct {
 	Dir string `json:"dir"`
+	Env bool   `json:"env,omitempty"` // the last file has Handover.Env
 }
 
 // idleTime is how long a shim waits for its next container.

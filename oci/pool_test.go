@@ -136,9 +136,11 @@ func errorOf(bad bool, err error) error {
 	return err
 }
 
-func shimOf(b *box) int {
+func shimOf(b *box) int { return parentOf(b.shim.PID()) }
+
+func parentOf(pid int) int {
 	var ppid int
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.shim.PID()))
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(status), "PPid:")
 	fmt.Sscan(rest, &ppid)
 	return ppid

@@ -49,6 +49,9 @@ type shim struct {
 	control  *os.File     // to whoever called Start; serve makes starter of it
 	starter  *net.UnixConn
 
+	kept *kept         // nil: it ends with its program
+	base cgroups.Stats // what the container's earlier programs had used
+
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
 
@@ -66,6 +69,9 @@ type shim struct {
 	leaseOver bool      // its lease ran out
 	limitOver bool      // it was ended here because its time was over
 	ran       bool      // the container ran and ended
+	refused   bool      // a kept container could not begin the program
+	left      bool      // the program left something in it that stays
+	changed   bool      // its limits were changed
 	visitors  int       // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
 }
@@ -94,22 +100,38 @@ func shimMain() int {
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			s.live()
+			s = s.live(further)
 		}()
 		<-over
 	}
 	return 0
 }
 
-// live takes one container from its mounts to its result. It has a thread of
-// its own, which ends with it: setup gives that its own mount namespace.
-func (s *shim) live() {
+// live takes one container from its mounts to its result, and a kept one to that of its
+// last program, whose shim it returns. It has a thread of its own, which ends with it: setup
+// gives that its own mount namespace.
+func (s *shim) live(further *feed) *shim {
 	runtime.LockOSThread()
 	// The set-up's garbage is small and short-lived; what runs for weeks is not.
 	debug.SetGCPercent(setupGC)
 	small := time.AfterFunc(time.Second, func() { debug.SetGCPercent(50) })
 	defer small.Stop()
-	exit := s.run()
+	conclude(s, s.run())
+	last := s
+	for served := 1; last.kept != nil && last.kept.reusable(last, served); served++ {
+		next := further.nextGuest(last)
+		if next == nil {
+			break
+		}
+		last = next
+		conclude(last, last.kept.runNext(last))
+	}
+	last.teardown()
+	return last
+}
+
+// conclude records how a program ended, and tells it.
+func conclude(s *shim, exit Exit) {
 	exit.Finished = time.Now()
 	if !exit.Started.IsZero() { // how long it ran is so whatever became of the wall clock
 		exit.Started = exit.Finished.Add(-exit.Finished.Sub(exit.Started))
@@ -119,7 +141,6 @@ func (s *shim) live() {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	s.setPhase(PhaseExited, 0)
-	s.teardown()
 }
 
 // setupGC is for the time of a start. It puts the first collection behind what
@@ -130,6 +151,9 @@ const setupGC = 400
 func (s *shim) run() Exit {
 	if err := s.setup(); err != nil {
 		return s.failed(err)
+	}
+	if s.cfg.Keep != nil {
+		return runKeeping(s)
 	}
 	return s.runParts()
 }
@@ -192,10 +216,7 @@ func (s *shim) onThread(f func()) bool {
 
 // setup makes everything that the container needs but the container.
 func (s *shim) setup() error {
-	if err := atomicfile.ReadJSON(fileSpec, &s.spec); err != nil {
-		return err
-	}
-	if err := atomicfile.ReadJSON(fileShim, &s.cfg); err != nil {
+	if err := readSpec(s); err != nil {
 		return err
 	}
 	if err := s.takeParts(); err != nil {
@@ -262,6 +283,14 @@ func (s *shim) setup() error {
 	return errors.Join(confine.Keyring(), confine.Thread())
 }
 
+// readSpec reads what the container's directory says of it.
+func readSpec(s *shim) error {
+	if err := atomicfile.ReadJSON(fileSpec, &s.spec); err != nil {
+		return err
+	}
+	return atomicfile.ReadJSON(fileShim, &s.cfg)
+}
+
 // mountRoots makes the root file systems of all parts, so that what is wrong with one of
 // them is known before anything runs.
 func (s *shim) mountRoots() error {
@@ -284,7 +313,7 @@ func (s *shim) mountRoots() error {
 			return err
 		}
 	}
-	return nil
+	return mountTmp(s)
 }
 
 // account reads the figures that disappear with the cgroup.
@@ -302,9 +331,9 @@ func (s *shim) account(exit *Exit) {
 		}
 		return
 	}
-	exit.CPUNanos, exit.PeakBytes, exit.OOMKills = st.CPUNanos, st.PeakBytes, st.OOMKills
-	exit.PidsDenied = st.PidsDenied
-	exit.OOMKilled = st.OOMKills > 0 && exit.Code != 0
+	exit.CPUNanos, exit.PeakBytes, exit.OOMKills = st.CPUNanos-s.base.CPUNanos, st.PeakBytes, st.OOMKills-s.base.OOMKills
+	exit.PidsDenied = st.PidsDenied - s.base.PidsDenied
+	exit.OOMKilled = exit.OOMKills > 0 && exit.Code != 0
 }
 
 // failed is the result of a container that never ran the user's code.
@@ -340,6 +369,9 @@ func (s *shim) teardown() {
 	s.mu.Lock()
 	c, group := s.container, s.group
 	s.mu.Unlock()
+	if s.kept != nil {
+		s.kept.end()
+	}
 	// Nothing lives in the container by now: its processes end with the first
 	// one. Only a start that was broken off can leave something to kill.
 	if c != nil {
@@ -353,7 +385,11 @@ func (s *shim) teardown() {
 	}
 	// So that it is gone when anybody hears of the end; the thread's end would
 	// unmount it a moment later.
-	for _, p := range s.parts {
+	parts := s.parts
+	if s.kept != nil {
+		parts = s.kept.parts
+	}
+	for _, p := range parts {
 		report(p.root.Unmount())
 	}
 	if s.listener != nil {

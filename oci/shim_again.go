@@ -2,6 +2,7 @@ package oci
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -64,7 +65,7 @@ func (f *feed) next(s *shim) *shim {
 	if f == nil {
 		return nil
 	}
-	if f.served++; f.served >= maxContainers || !s.plain() || !f.unchanged() {
+	if f.served++; f.served >= maxContainers || s.kept != nil || !s.plain() || !f.unchanged() {
 		return nil
 	}
 	closeAll(s.received.files)
@@ -94,6 +95,56 @@ func (f *feed) next(s *shim) *shim {
 	return out
 }
 
+// nextGuest ends a program's time in a kept container and waits for the next one. It
+// returns nil if there is none.
+func (f *feed) nextGuest(s *shim) *shim {
+	if f == nil {
+		return nil
+	}
+	if s.listener != nil {
+		s.listener.Close() // removes the socket's file
+	}
+	closeAll(s.received.stdio.All())
+	// From here on the program's directory is its owner's.
+	s.lock.Close()
+	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
+		return nil
+	}
+	if enterDir("/") != nil {
+		return nil
+	}
+	s.dropClients()
+	line, files, err := f.in.next()
+	if err != nil || len(files) < 2 {
+		closeAll(files)
+		return nil
+	}
+	var a assignment
+	if err := json.Unmarshal(line, &a); err != nil {
+		closeAll(files)
+		return nil
+	}
+	out := newShimState(files[0], files[1])
+	if files = files[2:]; a.Env && len(files) > 0 {
+		env := files[len(files)-1]
+		err = unix.Dup3(int(env.Fd()), 0, 0) // where takeEnv reads it
+		env.Close()
+		files = files[:len(files)-1]
+	}
+	if err = errors.Join(err, f.move(a.Dir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		closeAll(files)
+		out.lock.Close()
+		out.control.Close()
+		return nil
+	}
+	k := s.kept
+	out.received.files = files
+	out.kept, out.container, out.group, out.v2 = k, k.own, k.group, k.v2
+	k.own.s = out
+	return out
+}
+
 // unchanged makes the process what it was at its begin, and says whether it is.
 func (f *feed) unchanged() bool {
 	for kind, was := range f.limits {
@@ -105,9 +156,17 @@ func (f *feed) unchanged() bool {
 	return bindThreads(&f.cores) == nil
 }
 
+// enterDir makes dir the working directory of all threads. The container's, if that is who
+// calls, has one of its own since it has mounts of its own.
+func enterDir(dir string) error {
+	others := make(chan error)
+	go func() { others <- os.Chdir(dir) }()
+	return errors.Join(os.Chdir(dir), <-others)
+}
+
 // move makes dir the process's own.
 func (f *feed) move(dir string) error {
-	if err := os.Chdir(dir); err != nil {
+	if err := enterDir(dir); err != nil {
 		return err
 	}
 	stderr, err := openShimErr(dir)

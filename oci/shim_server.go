@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -201,6 +202,9 @@ func (s *shim) signalTree(sig syscall.Signal) error {
 	if err != nil {
 		return err
 	}
+	if s.kept != nil { // signals are not for who begins programs
+		pids = slices.DeleteFunc(pids, func(p int) bool { return p == s.kept.pid })
+	}
 	if s.cfg.SignalFirst {
 		pids = []int{pid}
 	}
@@ -219,6 +223,7 @@ func (s *shim) manage(req request) error {
 	case req.Limits == nil:
 		return errors.New("no limits to set")
 	}
+	s.note(&s.changed)
 	return s.update(*req.Limits)
 }
 

@@ -18,6 +18,48 @@ import (
 )
 
 func (p *Pool) start(dir string, h Handover) (*Container, error) {
+	b, err := newBeginning(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if p.takes(h) && p.assign(dir, append([]*os.File{b.lock, b.theirs}, h.files()...)...) {
+		return b.container(nil), nil
+	}
+	cmd, err := b.command(h.files()...)
+	if err != nil {
+		return nil, err
+	}
+	if p.takes(h) {
+		if err := p.begin(cmd); err != nil {
+			return nil, err
+		}
+		return b.container(nil), nil
+	}
+	env, err := h.stdin()
+	if err != nil {
+		return nil, err
+	}
+	if env != nil {
+		defer env.Close()
+		cmd.Stdin = env
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return b.container(cmd), nil
+}
+
+// beginning is what a shim is handed of a directory, until it has it.
+type beginning struct {
+	dir    string
+	lock   *os.File
+	theirs *os.File
+	stderr *os.File      // nil: no command was made
+	ours   *net.UnixConn // nil once the container has it
+}
+
+func newBeginning(dir string) (*beginning, error) {
 	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
 		return nil, errors.New("the directory was used before; each attempt needs its own")
 	}
@@ -27,52 +69,52 @@ func (p *Pool) start(dir string, h Handover) (*Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close()
-	stderr, err := openShimErr(dir)
+	ours, theirs, err := socketPair()
 	if err != nil {
+		lock.Close()
 		return nil, err
 	}
-	defer stderr.Close()
+	return &beginning{dir: dir, lock: lock, theirs: theirs, ours: ours}, nil
+}
+
+func (b *beginning) close() {
+	b.lock.Close()
+	b.theirs.Close()
+	if b.stderr != nil {
+		b.stderr.Close()
+	}
+	if b.ours != nil {
+		b.ours.Close()
+	}
+}
+
+// container is the hold on what was begun.
+func (b *beginning) container(cmd *exec.Cmd) *Container {
+	ours := b.ours
+	b.ours = nil
+	return newContainer(b.dir, ours, cmd)
+}
+
+// command is a shim for the directory, which inherits the files.
+func (b *beginning) command(files ...*os.File) (*exec.Cmd, error) {
 	path, err := shimPath()
 	if err != nil {
 		return nil, err
 	}
-	ours, theirs, err := socketPair()
+	stderr, err := openShimErr(b.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
-	files := append([]*os.File{lock, theirs}, h.files()...)
-	if p.takes(h) && p.assign(dir, files...) {
-		return newContainer(dir, ours, nil), nil
-	}
-
-	env, err := h.stdin()
-	if err != nil {
-		ours.Close()
-		return nil, err
-	}
-	cmd := &exec.Cmd{
+	b.stderr = stderr
+	return &exec.Cmd{
 		Path:   path,
-		Args:   []string{os.Args[0], "shim", dir},
-		Dir:    dir,
+		Args:   []string{os.Args[0], "shim", b.dir},
+		Dir:    b.dir,
 		Env:    slices.Clone(shimVars),
 		Stdout: stderr, Stderr: stderr,
-		ExtraFiles:  files, // from fdLock on
+		ExtraFiles:  append([]*os.File{b.lock, b.theirs}, files...), // from fdLock on
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if p.takes(h) {
-		return p.begin(dir, ours, cmd)
-	}
-	if env != nil {
-		defer env.Close()
-		cmd.Stdin = env
-	}
-	if err := cmd.Start(); err != nil {
-		ours.Close()
-		return nil, err
-	}
-	return newContainer(dir, ours, cmd), nil
+	}, nil
 }
 
 // shimVars is a shim's environment; nothing of the daemon's goes in. GOMAXPROCS
@@ -80,22 +122,29 @@ func (p *Pool) start(dir string, h Handover) (*Container, error) {
 var shimVars = []string{shimEnv + "=1", "GOMAXPROCS=1", draft.DefaultPath}
 
 // begin executes a shim that may serve further containers.
-func (p *Pool) begin(dir string, ours *net.UnixConn, cmd *exec.Cmd) (*Container, error) {
+func (p *Pool) begin(cmd *exec.Cmd) error {
+	feed, err := beginFed(cmd)
+	if err != nil {
+		return err
+	}
+	go p.watch(&worker{cmd: cmd, feed: feed, gone: make(chan struct{})}) // ends with the process
+	return nil
+}
+
+// beginFed executes a shim that hears of what else to do.
+func beginFed(cmd *exec.Cmd) (feed *net.UnixConn, err error) {
 	feed, theirs, err := socketPair()
 	if err != nil {
-		ours.Close()
 		return nil, err
 	}
 	defer theirs.Close()
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", feedEnv, 3+len(cmd.ExtraFiles)))
 	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
 	if err := cmd.Start(); err != nil {
-		ours.Close()
 		feed.Close()
 		return nil, err
 	}
-	go p.watch(&worker{cmd: cmd, feed: feed, gone: make(chan struct{})}) // ends with the process
-	return newContainer(dir, ours, nil), nil
+	return feed, nil
 }
 
 // openShimErr opens what a shim complains to: the file of its lock, which does

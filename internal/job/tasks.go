@@ -20,6 +20,9 @@ type Tasks struct {
 	// What makes it succeed before; the tasks that are left are cancelled.
 	EnoughIndexes string `json:"enoughIndexes,omitempty"` // these have succeeded; empty with EnoughCount 0: all
 	EnoughCount   int    `json:"enoughCount,omitempty"`   // this many (of these) have succeeded
+
+	// Reuse lets tasks run one after the other in a container, each with its own processes.
+	Reuse bool `json:"reuse,omitempty"`
 }
 
 // ArrayTask is what a task is told of the array that it is one of.
@@ -57,6 +60,7 @@ var tasksFields = []field[Tasks]{
 	{"maxFailed", func(d *decoder, n *node, t *Tasks) { t.MaxFailed = d.optional(n, 0, MaxTasks) }, false},
 	{"enoughIndexes", func(d *decoder, n *node, t *Tasks) { d.indexes(n, &t.EnoughIndexes) }, false},
 	{"enoughCount", func(d *decoder, n *node, t *Tasks) { d.integer(n, &t.EnoughCount, 1, MaxTasks) }, false},
+	{"reuse", func(d *decoder, n *node, t *Tasks) { d.boolean(n, &t.Reuse) }, false},
 }
 
 // readTasks reads an object, or the indexes alone: "0-99%8" as in Slurm, or a

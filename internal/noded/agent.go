@@ -83,6 +83,7 @@ type Agent struct {
 	keeper   *keep.Keeper  // of logs, elsewhere
 	guard    *lease.Guard  // ends containers whose lease is over when nobody else does
 	shims    oci.Pool      // of those that may be waiting for a container
+	homes    rank.Homes    // containers that tasks of an array run in one after the other
 	slots    chan struct{} // one for each container that may be starting
 	node     *rank.Node    // the parts of these that ranks see
 
@@ -278,7 +279,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
 		Accounts: a.accounts, NoMaps: a.noMaps, Runtimes: a.runtimes, AppArmor: a.appArmor,
 		Images: a.images, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
-		Shims: &a.shims, Slots: a.slots, Counters: a.counters, Hooks: a.hooks, Health: a.health,
+		Shims: &a.shims, Homes: &a.homes, Slots: a.slots, Counters: a.counters, Hooks: a.hooks, Health: a.health,
 		Leaving: a.leaving, Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
 	}
 }
@@ -360,6 +361,7 @@ func (a *Agent) Running() int {
 // Close lets go of the state directory. Run must have returned.
 func (a *Agent) Close() error {
 	a.shims.Close()
+	a.homes.Close()
 	var err error
 	if a.images != nil {
 		err = a.images.Close()

@@ -23,6 +23,9 @@ func (a *Agent) Report() *api.SyncRequest {
 		Checked: a.health.machine.Passed(), Reboot: a.publicReboot(),
 	}
 	for _, r := range a.all() {
+		if r.Told() {
+			continue
+		}
 		req.Ranks = append(req.Ranks, a.publicStatus(r.Status()))
 		if use := r.Use(); use != nil {
 			req.Use = append(req.Use, *use)
@@ -54,11 +57,10 @@ func (a *Agent) LeaseOver(silent, grace time.Duration) {
 // wroteTooMuch ends a rank for what it wrote to the node's disk: at once, as it
 // writes on.
 func (a *Agent) wroteTooMuch(id job.RankID, text string) {
-	a.mu.Lock()
-	r := a.ranks[id]
-	a.mu.Unlock()
-	if r != nil {
-		r.Stop(rank.Stop{Signal: "KILL", Reason: job.Disk, Text: text})
+	for _, r := range a.all() {
+		if r.Place() == id && r.Status().Exit == nil {
+			r.Stop(rank.Stop{Signal: "KILL", Reason: job.Disk, Text: text})
+		}
 	}
 }
 

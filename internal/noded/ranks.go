@@ -47,7 +47,7 @@ func (a *Agent) containers() (list []exporter.Container, phases map[node.Phase]i
 // holdsIDs says whether a rank that has not ended is a user's and may have the ids
 // from first on.
 func (a *Agent) holdsIDs(user string, first uint32) bool {
-	return slices.ContainsFunc(a.all(), func(r *rank.Rank) bool { return r.Holds(user, first) && r.Status().Exit == nil })
+	return slices.ContainsFunc(a.all(), func(r *rank.Rank) bool { return r.Holds(user, first) && (r.Status().Exit == nil || r.Shelters()) })
 }
 
 // leaving says whether a rank that nobody wants any more has not ended, or its

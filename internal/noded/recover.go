@@ -41,10 +41,20 @@ func (a *Agent) recover() error {
 		}
 		a.node.Reached("adopted")
 	}
+	a.shelter()
 	a.kept.sort()
 	err = errors.Join(a.sweepHost(), a.disk.Sweep())
 	a.node.Reached("swept")
 	return err
+}
+
+// shelter notes for each rank in whose container another one runs that it does.
+func (a *Agent) shelter() {
+	for _, r := range a.ranks {
+		if owner := a.ranks[r.Place()]; owner != nil && owner != r && r.Status().Exit == nil && r.Container() != nil {
+			owner.Shelter(r)
+		}
+	}
 }
 
 // resume goes on with the ranks that were taken over. Called once, by Run.
@@ -66,7 +76,7 @@ func (a *Agent) sweepHost() error {
 	groups, networks := map[string]bool{}, map[job.RankID]network.Kept{}
 	for _, r := range a.all() {
 		if s := r.Status(); s.Exit == nil {
-			groups[a.host.CgroupPath(s.ID)], networks[s.ID] = true, network.Kept{Ports: s.Ports, Order: r.Order()}
+			groups[a.host.CgroupPath(r.Place())], networks[r.Place()] = true, network.Kept{Ports: s.Ports, Order: r.Order()}
 		}
 	}
 	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return groups[path] || a.hooks.Group(path) })

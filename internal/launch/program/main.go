@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/launch/scontrol"
 	"gbatch/internal/launch/srun"
 	"gbatch/internal/launch/tool"
+	"gbatch/oci/keeper"
 )
 
 func main() {
@@ -30,15 +31,23 @@ func main() {
 		os.Exit(scontrol.Main(os.Args[1:]))
 	default:
 		if len(os.Args) > 1 {
+			if os.Args[1] == keeper.Arg {
+				exit(keeper.Main())
+			}
 			if code, known := tool.Main(os.Args[1], os.Args[2:]); known {
 				os.Exit(code)
 			}
 		}
-		if err := takeTasks(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, "gbatch-rank:", err)
-			os.Exit(1)
-		}
+		exit(takeTasks(os.Args[1:]))
 	}
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gbatch-rank:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // takeTasks serves srun: as the container's first process, or beside a script,

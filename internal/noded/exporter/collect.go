@@ -162,7 +162,7 @@ func (e *Exporter) addJob(set *metrics.Set, h Container) {
 	rank := strconv.Itoa(int(h.ID.Rank))
 	set.Add(mJob, 1, h.Job, rank, h.User, h.Project)
 	set.Add(mJobLimit, float64(h.Mem), h.Job, rank)
-	g, err := e.Host.Cgroups.Find(e.Host.CgroupPath(h.ID))
+	g, err := e.Host.Cgroups.Find(e.Host.CgroupPath(h.Place))
 	if err != nil {
 		return
 	}

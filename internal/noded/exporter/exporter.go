@@ -34,7 +34,8 @@ type Node struct {
 // Container is one that has not ended.
 type Container struct {
 	ID            job.RankID
-	Job           string // as users know it: 12, or 12_3 for a task
+	Place         job.RankID // whose control group it has
+	Job           string     // as users know it: 12, or 12_3 for a task
 	User, Project string
 	Mem           int64
 	GPUs          []string

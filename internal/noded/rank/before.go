@@ -82,7 +82,12 @@ func (r *Rank) bindAll() error {
 	return nil
 }
 
+// unbindAll takes the storage away, unless others may run in the container: then that comes
+// with its end.
 func (r *Rank) unbindAll() error {
+	if r.shelter.owned {
+		return nil
+	}
 	for i := range r.before {
 		r.before[i].binds.mounts, r.before[i].binds.below = nil, nil
 	}

@@ -27,6 +27,9 @@ func (r *Rank) fail(ctx context.Context, err error) {
 		r.log.Error("start rank", "error", err)
 	}
 	r.node.Health.DiskError(err)
+	if r.container == nil {
+		r.shelter.leave()
+	}
 	r.over(ctx, exit)
 }
 
@@ -38,6 +41,7 @@ func (r *Rank) over(ctx context.Context, out *node.Exit) {
 		return
 	}
 	r.undo()
+	r.shelter.offer() // before the end is told: the next order comes with the answer
 	r.node.Reached("undone")
 	r.setEnded(out)
 	r.node.Reached("told")
@@ -65,7 +69,9 @@ func (r *Rank) readExit() *node.Exit {
 // and the next one goes on here.
 func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 	r.blameGPU(ctx, out)
-	r.killRest()
+	if !r.shelter.free(out.CPUSeconds, r.secrets.written) {
+		r.killRest()
+	}
 	r.node.Reached("cleaned")
 	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
 		r.checkProgress(out)
@@ -90,7 +96,7 @@ func (o *order) hasOutcome(out *node.Exit) bool {
 // killRest sees to it that nothing of an ended container still runs before its
 // cores and GPUs are called free. Usually the shim has left nothing.
 func (r *Rank) killRest() {
-	g, err := r.node.Host.Cgroups.Find(r.node.Host.CgroupPath(r.order.id))
+	g, err := r.node.Host.Cgroups.Find(r.node.Host.CgroupPath(r.order.at))
 	if err != nil || !g.Exists() {
 		return
 	}
@@ -107,7 +113,7 @@ const killTimeout = 5 * time.Second
 // end, and waits for its release. It returns false if the daemon goes first:
 // the next one does the rest.
 func (r *Rank) end(ctx context.Context) (over bool) {
-	if !r.state.ended() || !r.remove(ctx) {
+	if !r.state.ended() || !r.shelter.await(ctx, r.state) || !r.remove(ctx) {
 		return false
 	}
 	r.node.Reached("cleared")
@@ -127,6 +133,10 @@ func (r *Rank) end(ctx context.Context) (over bool) {
 // it works; false means that the daemon went first.
 func (r *Rank) remove(ctx context.Context) bool {
 	n, id := r.node, r.order.id
+	if r.order.at != id {
+		guest{r}.remove()
+		return true
+	}
 	r.killRest()
 	var pause client.Backoff
 	for {

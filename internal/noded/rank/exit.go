@@ -26,7 +26,7 @@ type limits struct {
 }
 
 func (r *Rank) limits() limits {
-	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.id), run: r.order.limit()}
+	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.at), run: r.order.limit()}
 }
 
 // exitOf says how a container ended in the controller's words. stop is the

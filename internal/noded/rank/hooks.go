@@ -68,7 +68,7 @@ func (f facts) list() []string {
 		"GBATCH_MEMORY_MB=" + strconv.FormatInt(o.Allocation.MemBytes>>20, 10),
 		"GBATCH_GPUS=" + strings.Join(o.gpus(), ","),
 		"GBATCH_RANK_DIR=" + o.dir,
-		"GBATCH_SCRATCH_DIR=" + n.Disk.Scratch(o.id),
+		"GBATCH_SCRATCH_DIR=" + n.Disk.Scratch(o.at),
 		"SLURM_CLUSTER_NAME=gbatch",
 		"SLURM_JOB_ID=" + strconv.FormatUint(uint64(o.id.Job), 10),
 		"SLURM_JOBID=" + strconv.FormatUint(uint64(o.id.Job), 10),

@@ -14,6 +14,7 @@ func (r *Rank) Want(o api.Order) {
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.again = true
 	s.takeSecrets(o.Secrets)
 	s.setPaused(o.Paused)
 	s.letBegin(o.Go)
@@ -40,7 +41,7 @@ func (r *Rank) Release() {
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.released {
+	if s.again = false; s.released {
 		return
 	}
 	s.released = true

@@ -51,6 +51,7 @@ type Node struct {
 	Devices  devices.Devices
 	Network  *network.Network
 	Shims    *oci.Pool
+	Homes    *Homes        // nil: each rank has a container of its own
 	Slots    chan struct{} // one for each container that may be starting
 	Counters *exporter.Counters
 	Hooks    *hooks.Hooks
@@ -89,6 +90,8 @@ type Rank struct {
 	past      *node.Exit // of a program that ended while no daemon looked, and is not concluded
 	ordered   time.Time  // zero: by an earlier daemon
 
+	shelter shelter
+
 	unrecorded error // why an earlier daemon's record cannot be read; nil: it was, or there was no earlier one
 }
 
@@ -96,6 +99,7 @@ type Rank struct {
 // lies on this node.
 type order struct {
 	id           job.RankID
+	at           job.RankID // by whose name the host has the container: of a guest its owner's
 	dir          string
 	api.RunOrder // never with credentials
 }
@@ -112,11 +116,11 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	dir := n.Dir(id)
 	r := &Rank{log: log, slot: slot{places: n.Slots}, recipe: recipe{
 		node: n, state: newState(id, log, n.Tell), image: pulled{login: o.Registry},
-		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: filepath.Join(dir, "mnt", "secrets")},
+		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: (&order{dir: dir}).secretsDir()},
 	}}
 	r.state.status.UUID = o.UUID
 	o.Registry, o.Spec = nil, o.Spec.OfRank(uint32(id.Rank))
-	r.order = order{id: id, dir: dir, RunOrder: o}
+	r.order = order{id: id, at: id, dir: dir, RunOrder: o}
 	return r
 }
 
@@ -127,6 +131,8 @@ func (n *Node) Dir(id job.RankID) string {
 
 // ContainerDir is the container's directory of a rank.
 func (n *Node) ContainerDir(id job.RankID) string { return filepath.Join(n.Dir(id), "box") }
+
+func (o *order) secretsDir() string { return filepath.Join(o.dir, "mnt", "secrets") }
 
 func (o *order) containerDir() string { return filepath.Join(o.dir, "box") }
 
@@ -180,6 +186,7 @@ func (r *Rank) Live(ctx context.Context) (over bool) {
 	case ctx.Err() != nil:
 		// The daemon goes. Nothing ran, so nothing need be remembered: the
 		// controller orders the rank again.
+		r.shelter.leave()
 		r.undo()
 		r.discard()
 		return false

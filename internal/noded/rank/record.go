@@ -38,6 +38,8 @@ type rankRecord struct {
 	Before []string     `json:"before,omitempty"` // digests of images of what runs before the job's program
 	Boot   string       `json:"boot"`             // of the machine: after another one nothing of it lives
 
+	Home *job.RankID `json:"home,omitempty"` // whose container it runs in; absent: its own
+
 	Ports  []job.PortMapping `json:"ports,omitempty"`
 	Cached []string          `json:"cached,omitempty"` // keys of inputs that it uses
 }
@@ -74,6 +76,9 @@ func loadRecord(dir string) (rankRecord, error) {
 // is and which cores it has.
 func (r *Rank) record(s *state) error {
 	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Before: r.digests(), Boot: r.node.Boot, Ports: s.now().Ports, Cached: r.inputs.Cached}
+	if r.order.at != r.order.id {
+		rec.Home = &r.order.at
+	}
 	if err := saveRecord(r.order.dir, rec); err != nil {
 		return fmt.Errorf("record rank: %w", err)
 	}

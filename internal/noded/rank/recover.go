@@ -87,7 +87,11 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
 	}
 	r.unrecorded = recErr
-	n.Disk.Restore(n.claim(&r.order))
+	if rec.Home != nil {
+		r.order.at = *rec.Home
+	} else {
+		n.Disk.Restore(n.claim(&r.order))
+	}
 	for _, key := range rec.Cached {
 		n.Data.Hold(key, id)
 	}
@@ -153,6 +157,8 @@ func (r *Rank) Resume(ctx context.Context) (over bool) {
 		r.conclude(ctx, r.past)
 	case !r.state.ended():
 		r.supervise(ctx)
+	case !r.shelter.await(ctx, r.state):
+		return false
 	default:
 		r.undo()
 	}

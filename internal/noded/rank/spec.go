@@ -38,6 +38,7 @@ type recipe struct {
 	before  []earlier // what runs before the job's program; unknown where an earlier daemon began it
 	inputs  data.Inputs
 	secrets secretFiles
+	key     *string             // see homeKey; nil: not known yet
 	net     *network.Attachment // until the shim has it; nil: the node's, or already there
 }
 
@@ -82,7 +83,7 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 		Mounts:       r.allMounts(),
 		ShmBytes:     r.order.shmBytes(r.node.Config.ShmSize),
 		Network:      draft.Network{Host: r.net == nil},
-		CgroupPath:   r.node.Host.CgroupPath(r.order.id),
+		CgroupPath:   r.node.Host.CgroupPath(r.order.at),
 		Limits: cgroups.Limits{
 			CPUs:        r.cores.CPUs,
 			Mems:        r.cores.Mems,
@@ -228,6 +229,8 @@ func (r *recipe) hostname() string {
 		return r.node.Host.Name
 	case r.net.Gang(), r.order.Spec.Launches(): // scripts look for themselves in the list of nodes
 		return r.node.Config.Name
+	case r.homeKey() != "":
+		return homeName(r.order.Array.Parent)
 	case id.Task > 0:
 		return fmt.Sprintf("job-%d-%d", id.Job, id.Task)
 	default:

@@ -39,6 +39,8 @@ type state struct {
 	used        *node.LiveUse  // nil: nothing was measured yet
 	container   *oci.Container // set before the phase running is
 	released    bool
+	again       bool // ordered since it was released
+	sheltering  bool // others run, or may, in what was its container
 	cancelStart context.CancelCauseFunc
 }
 

@@ -16,7 +16,6 @@ import (
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/network"
 	"gbatch/oci"
-	"gbatch/oci/logs"
 	"gbatch/oci/stdio"
 )
 
@@ -62,18 +61,26 @@ func nothing() error { return nil }
 
 // prepare does all steps up to a started container. A stop breaks it off.
 func (r *Rank) prepare(ctx context.Context) error {
-	for _, s := range r.steps() {
+	if done, err := (guest{r}).prepare(ctx); done || err != nil {
+		return err
+	}
+	return follow(ctx, r.node, r.steps())
+}
+
+// follow does steps in their order.
+func follow(ctx context.Context, n *Node, steps []step) error {
+	for _, s := range steps {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		r.node.Reached("before " + s.name)
+		n.Reached("before " + s.name)
 		began := time.Now()
 		if err := s.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		r.node.Counters.Step(s.name, time.Since(began))
+		n.Counters.Step(s.name, time.Since(began))
 	}
-	r.node.Reached("started")
+	n.Reached("started")
 	return nil
 }
 
@@ -197,27 +204,11 @@ func (r *Rank) startContainer(ctx context.Context) error {
 		return err
 	}
 	defer closeStdio(files) // from its start on the shim has them
-	err = oci.Prepare(r.order.containerDir(), spec, oci.ShimConfig{
-		ID:     r.node.Config.Name + "." + r.order.id.String(), // unique on the machine
-		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.id),
-		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
-
-		Network:    r.net.Shim(),
-		Stdio:      files.Names(),
-		FilterHost: r.net == nil,
-
-		Runtime:     r.runtime(),
-		SignalFirst: r.order.signalFirst(),
-
-		LeaseFile: r.order.lease(r.node.LeaseFile),
-		LimitFile: r.order.limitFile(),
-		Own:       slices.Concat(r.inputs.Own, r.secrets.own()),
-		Files:     r.written,
-		Below:     r.binds.below,
-		Before:    parts,
-		MakeDirs:  r.order.Spec.OwnDirs(),
-	})
-	if err != nil {
+	cfg := r.shimConfig(files, r.keep())
+	cfg.Network, cfg.FilterHost, cfg.Runtime = r.net.Shim(), r.net == nil, r.runtime()
+	cfg.Own, cfg.Files, cfg.MakeDirs = slices.Concat(r.inputs.Own, r.secrets.own()), r.written, r.order.Spec.OwnDirs()
+	cfg.Below, cfg.Before = r.binds.below, parts
+	if err := oci.Prepare(r.order.containerDir(), spec, cfg); err != nil {
 		return err
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -225,7 +216,12 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	}
 	handover := oci.Handover{User: r.user.space, Stdio: files, Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
-	if r.container, err = r.node.Shims.Start(r.order.containerDir(), handover); err != nil {
+	if cfg.Keep != nil {
+		r.container, err = r.shelter.start(r, handover)
+	} else {
+		r.container, err = r.node.Shims.Start(r.order.containerDir(), handover)
+	}
+	if err != nil {
 		return err
 	}
 	r.state.setContainer(r.container)

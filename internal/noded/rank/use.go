@@ -127,7 +127,10 @@ func (r *Rank) measure(last bool) {
 	if err != nil {
 		return // it has just ended
 	}
-	use.CPUSeconds, use.Mem, use.PeakMem = float64(st.CPUNanos)/1e9, int64(st.MemoryBytes), int64(max(st.PeakBytes, st.MemoryBytes))
+	if use.CPUSeconds = float64(st.CPUNanos) / 1e9; r.shelter.home != nil {
+		use.CPUSeconds = max(0, use.CPUSeconds-r.shelter.home.used)
+	}
+	use.Mem, use.PeakMem = int64(st.MemoryBytes), int64(max(st.PeakBytes, st.MemoryBytes))
 	use.AtMS = time.Now().UnixMilli()
 	if r.order.Spec.Network() == job.NetworkBridge {
 		use.Net = networkNow(r.container.PID())

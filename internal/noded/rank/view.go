@@ -21,6 +21,15 @@ func (r *Rank) UUID() string { return r.order.UUID }
 // Leaves says whether the controller has let go of the rank and it has not ended.
 func (r *Rank) Leaves() bool { return r.state.isReleased() && !r.state.ended() }
 
+// Told says that the rank has ended, that the controller has let go of it, and that it
+// is here only for those that run in its container after it.
+func (r *Rank) Told() bool {
+	s := r.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.released && !s.again && s.status.Exit != nil && s.sheltering
+}
+
 // Order is what was ordered of the rank. Only its allocation ever changes.
 func (r *Rank) Order() *api.RunOrder { return &r.order.RunOrder }
 
@@ -53,7 +62,7 @@ func (r *Rank) ForMetrics() exporter.Container {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	o := &r.order
-	return exporter.Container{ID: o.id, Job: jobName(o.id, o.Array), User: o.User, Project: o.Project, Mem: o.Allocation.MemBytes, GPUs: o.gpus()}
+	return exporter.Container{ID: o.id, Place: o.at, Job: jobName(o.id, o.Array), User: o.User, Project: o.Project, Mem: o.Allocation.MemBytes, GPUs: o.gpus()}
 }
 
 func jobName(id job.RankID, task *job.ArrayTask) string {

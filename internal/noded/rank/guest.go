@@ -1,0 +1,184 @@
+package rank
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"gbatch/internal/job"
+	"gbatch/internal/node"
+	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/inside"
+	"gbatch/oci"
+	"gbatch/oci/logs"
+	"gbatch/oci/stdio"
+)
+
+// guest is a rank whose program runs in the container of an earlier one. Its start is what
+// belongs to it alone: its cores, its record, its directory with log and result. What the
+// container has is its owner's, which is removed when the container has ended. No other
+// than the node knows of it; a rank is a guest, or not, as it comes.
+type guest struct{ *Rank }
+
+// errNoHome says that there is none after all.
+var errNoHome = errors.New("no container waits for the task")
+
+// prepare starts the rank in a container that is there; false: there is none.
+func (g guest) prepare(ctx context.Context) (done bool, err error) {
+	key := g.homeKey()
+	if key == "" || !g.node.Homes.has(key) {
+		return false, nil
+	}
+	err = follow(ctx, g.node, g.guestSteps())
+	if !errors.Is(err, errNoHome) && !errors.Is(err, oci.ErrGone) {
+		return true, err
+	}
+	// It has ended meanwhile, and nothing of this rank ran: it gets one of its own.
+	g.shelter.leave()
+	g.undo()
+	g.order.at, g.secrets = g.order.id, secretFiles{dir: g.order.secretsDir()}
+	return false, RemoveDir(g.order.dir)
+}
+
+// guestSteps are those of steps that a guest needs.
+func (g guest) guestSteps() []step {
+	var list []step
+	for _, s := range g.steps() {
+		switch s.name {
+		case "user", "room", "fit", "record", "prolog":
+			list = append(list, s)
+		case "cores":
+			list = append(list, s, step{"home", func(context.Context) error { return g.lodge() }, nothing})
+		case "container":
+			list = append(list, step{"guest", g.begin, nothing})
+		}
+	}
+	return list
+}
+
+// lodge takes a container that waits, and makes the rank's directory.
+func (g guest) lodge() error {
+	h := g.node.Homes.take(g.homeKey(), g.order.Digest, g.cores.CPUs)
+	if h == nil {
+		return errNoHome
+	}
+	owner := h.owner
+	g.shelter.home, g.shelter.homes, g.order.at = h, g.node.Homes, owner.order.id
+	g.image.login, g.image.Image = nil, owner.image.Image
+	g.state.change(contact.WithinProgress, func(st *node.RankStatus) { st.Image = g.image.Digest })
+	if err := makeDir(g.order.dir); err != nil {
+		return err
+	}
+	g.binds.mounts = h.mounts
+	if !g.order.wantsSecrets() {
+		return nil
+	}
+	if g.state.secretsNow() == nil {
+		return errors.New("the controller sent no secrets for a job that has some")
+	}
+	g.secrets = secretFiles{dir: owner.secrets.dir, mounted: true, written: h.secrets}
+	g.secrets.renew(&g.order, g.state)
+	return nil
+}
+
+// begin has the container's shim run the rank's program there.
+func (g guest) begin(ctx context.Context) error {
+	h := g.shelter.home
+	g.net = h.net
+	spec, err := g.buildSpec()
+	g.net = nil
+	if err == nil {
+		err = saveLimit(&g.order)
+	}
+	if err != nil {
+		return err
+	}
+	files, err := awaitStdio(ctx, func() (stdio.Files, error) { return openStdio(g.node.Storage, g.tenant, g.envInput()) })
+	if err != nil {
+		return err
+	}
+	defer closeStdio(files) // from its start on the shim has them
+	if err := oci.Prepare(g.order.containerDir(), spec, g.shimConfig(files, &oci.Keep{Guest: true})); err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if g.container, err = h.kept.Start(g.order.containerDir(), oci.Handover{Stdio: files, Env: g.state.secretEnv()}); err != nil {
+		return err
+	}
+	h.cores = g.cores.CPUs
+	g.state.setContainer(g.container)
+	return nil
+}
+
+// remove removes what the rank has of its own but its log.
+func (g guest) remove() {
+	err := oci.Cleanup(g.order.containerDir())
+	g.node.Health.Leftover(g.order.id, err)
+	if err != nil {
+		g.log.Error("clean up rank", "error", err)
+	}
+	g.node.Images.Drop(g.order.id)
+}
+
+// start begins a rank's container as one in which others may run after it.
+func (x *shelter) start(r *Rank, h oci.Handover) (*oci.Container, error) {
+	c, kept, err := r.node.Shims.StartKept(r.order.containerDir(), h)
+	if err != nil {
+		return nil, err
+	}
+	x.home = &home{kept: kept, key: r.homeKey(), owner: r, net: r.net, mounts: r.binds.mounts, cores: r.cores.CPUs, secrets: r.secrets.written}
+	x.owned, x.homes = true, r.node.Homes
+	r.state.setSheltering(true)
+	x.homes.add(x.home)
+	return c, nil
+}
+
+// keep is how the rank's container is to be kept; nil: it is not.
+func (r *recipe) keep() *oci.Keep {
+	if r.homeKey() == "" {
+		return nil
+	}
+	return &oci.Keep{Program: filepath.Join(r.node.Programs, inside.Rank)}
+}
+
+// shimConfig is what every shim is told of its container.
+func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
+	return oci.ShimConfig{
+		ID:     r.node.Config.Name + "." + r.order.at.String(), // unique on the machine
+		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.at),
+		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
+
+		Stdio: files.Names(),
+		Keep:  keep,
+
+		SignalFirst: r.order.signalFirst(),
+
+		LeaseFile: r.order.lease(r.node.LeaseFile),
+		LimitFile: r.order.limitFile(),
+	}
+}
+
+// Shelter says that a rank of an earlier daemon's runs in what was this rank's container.
+func (r *Rank) Shelter(guest *Rank) {
+	r.shelter.guests = guest.container.Done()
+	r.state.setSheltering(true)
+}
+
+// Shelters says that others run, or may, in what was the rank's container.
+func (r *Rank) Shelters() bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.sheltering
+}
+
+// Place is the rank in whose container this one runs, and by whose name the host has it:
+// usually its own.
+func (r *Rank) Place() job.RankID { return r.order.at }
+
+func (s *state) setSheltering(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sheltering = on
+}

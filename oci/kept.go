@@ -1,0 +1,431 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"gbatch/cgroups"
+	"gbatch/oci/draft"
+	"gbatch/oci/failure"
+	"gbatch/oci/fresh"
+	"gbatch/oci/keeper"
+	"gbatch/oci/stdio"
+	"gbatch/oci/users"
+)
+
+// Keep makes a container outlive its program, so that others may run in it one after
+// the other, each with a directory, a log and a result of its own. See [Pool.StartKept].
+type Keep struct {
+	// Program is what stays in the container as its first process: a static program of
+	// the host, which users can execute and not write; see package keeper.
+	Program string `json:"program,omitempty"`
+	// Guest says that the container is another directory's, which has all that it
+	// wrote: here is only what belongs to one program.
+	Guest bool `json:"guest,omitempty"`
+}
+
+// kept is a container that outlives its programs. All of it is for the container's thread.
+type kept struct {
+	own    *own
+	first  process       // its keeper
+	pid    int           // that one's, on the host
+	gone   chan struct{} // closed when it has ended
+	socket int           // to it
+
+	group *cgroups.Group
+	v2    bool
+	cpus  string // those that it is bound to
+	spec  *specs.Spec
+
+	network  *shimNetwork
+	received received
+	user     users.User   // whom its programs run as, by the image as it was
+	parts    []*part      // what is mounted for it
+	fresh    []*fresh.Dir // directories that each program finds empty
+	dev      *fresh.Fixed // its devices; nil: it has none of its own
+	used     cgroups.Stats
+}
+
+// maxTasks is how many programs run in one container at most, which bounds whatever may
+// gather in it.
+const maxTasks = 1000
+
+// tmpPath is what each program has of its own, unless the job mounts something there.
+const tmpPath = "/tmp"
+
+// tmpDir is where a kept container's /tmp lies on the host.
+func tmpDir(scratch, id string) string { return filepath.Join(scratch, id+".tmp") }
+
+// mountTmp gives a kept container a /tmp that can be emptied from outside.
+func mountTmp(s *shim) error {
+	on := func(m specs.Mount) bool { return m.Destination == tmpPath }
+	below := func(m specs.Mount) bool { return strings.HasPrefix(m.Destination, tmpPath+"/") }
+	switch {
+	case s.cfg.Keep == nil, slices.ContainsFunc(s.spec.Mounts, on):
+		return nil
+	case slices.ContainsFunc(s.spec.Mounts, below): // it could not be emptied
+		return &failure.Failure{Kind: failure.MountFailed, Message: "a container that is used again has nothing mounted below /tmp"}
+	}
+	dir := tmpDir(s.cfg.Scratch, s.cfg.ID)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("make /tmp: %w", err)
+	}
+	uid, gid, _ := s.received.ids.Host(0, 0)
+	if err := errors.Join(os.Chown(dir, uid, gid), os.Chmod(dir, fresh.Mode)); err != nil {
+		return err
+	}
+	s.spec.Mounts = append(s.spec.Mounts, draft.Bind(draft.Mount{Source: dir, Target: tmpPath}))
+	return nil
+}
+
+// runKeeping makes a container that outlives its program, and runs that in it.
+func runKeeping(s *shim) Exit {
+	k, err := newKept(s)
+	if err != nil {
+		return s.failed(err)
+	}
+	s.kept = k
+	return k.run(s)
+}
+
+// newKept makes the container, in which the keeper waits for a program.
+func newKept(s *shim) (*kept, error) {
+	own, err := newOwn(s)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.container = own
+	stopped := s.stopped
+	s.mu.Unlock()
+	if stopped {
+		return nil, errStopped
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reach the keeper: %w", err)
+	}
+	k := &kept{own: own, gone: make(chan struct{}), socket: fds[0], group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts}
+	theirs := os.NewFile(uintptr(fds[1]), "keeper")
+	defer theirs.Close()
+	program, err := os.Open(s.cfg.Keep.Program)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	if k.first, err = own.createKeeper(program, theirs); err != nil {
+		return nil, err
+	}
+	err = k.open(s)
+	if err == nil {
+		s.mu.Lock()
+		if stopped = s.stopped; !stopped {
+			s.watchOOM()
+		}
+		s.mu.Unlock()
+		if stopped {
+			err = errStopped
+		}
+	}
+	if err == nil {
+		err = own.begin()
+	}
+	if err != nil {
+		return nil, s.abandon(k.first, err)
+	}
+	go func() { // ends with the container
+		_, _ = k.first.Wait()
+		close(k.gone)
+	}()
+	s.network.serve()
+	return k, nil
+}
+
+// open takes hold of what must be known of a container before anything of its user's runs.
+func (k *kept) open(s *shim) (err error) {
+	if k.pid, err = k.first.Pid(); err != nil {
+		return err
+	}
+	u := s.spec.Process.User
+	k.user = users.User{UID: u.UID, GID: u.GID, Groups: u.AdditionalGids, Home: envValue(s.spec.Process.Env, "HOME")}
+	if r := s.spec.Linux.Resources; r != nil && r.CPU != nil {
+		k.cpus = r.CPU.Cpus
+	}
+	root := new(fresh.Owner)
+	root.UID, root.GID, _ = s.received.ids.Host(0, 0)
+	for _, m := range s.spec.Mounts {
+		var dir *fresh.Dir
+		switch {
+		case m.Type == "tmpfs" && m.Destination == "/dev":
+			if k.dev, err = fresh.OpenFixed(k.pid, m.Destination); err != nil {
+				return err
+			}
+			continue
+		case m.Destination == tmpPath && m.Source == tmpDir(s.cfg.Scratch, s.cfg.ID):
+			dir, err = fresh.Open(m.Source, root)
+		case m.Type == "tmpfs":
+			// What is mounted there cannot be moved from inside, and no link of the image
+			// leads elsewhere: it is looked up in the container.
+			dir, err = fresh.OpenIn(k.pid, m.Destination, root)
+		case m.Type == "mqueue":
+			dir, err = fresh.OpenIn(k.pid, m.Destination, nil)
+		default:
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		k.fresh = append(k.fresh, dir)
+	}
+	k.used, err = k.group.Stats()
+	return err
+}
+
+func envValue(env []string, name string) (value string) {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// run takes one program through its time in the container.
+func (k *kept) run(s *shim) Exit {
+	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
+	if err != nil {
+		return s.failed(err)
+	}
+	p, err := stdio.NewPump(stdio.Options{Log: log, Files: s.received.stdio})
+	if err != nil {
+		return s.failed(err)
+	}
+	for _, child := range p.Children() {
+		s.received.give(child, s.spec.Process.User)
+	}
+	if err := k.order(s, p); err != nil {
+		p.Finish()
+		return s.failed(err)
+	}
+	started, over := time.Now(), make(chan struct{})
+	s.keep(over)
+	status, err := k.await(s)
+	close(over)
+	exit := Exit{Started: started}
+	if status.Signaled() {
+		exit.Signal = int(status.Signal())
+		exit.Code = 128 + exit.Signal
+		if status.Signal() == unix.SIGKILL {
+			s.sawLeaseOver()
+		}
+	} else {
+		exit.Code = status.ExitStatus()
+	}
+	p.Finish()
+	exit.LogBytes = log.Close()
+	s.account(&exit)
+	s.mu.Lock()
+	s.ran = err == nil && !p.Hangs
+	s.mu.Unlock()
+	return exit
+}
+
+// order has the keeper begin the program. Before that it is durable that it may run.
+func (k *kept) order(s *shim, p *stdio.Pump) error {
+	if err := writeBegun("."); err != nil {
+		return err
+	}
+	in, out, errs := p.Ends()
+	if in == nil {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		defer null.Close()
+		in = null
+	}
+	s.mu.Lock()
+	stopped := s.stopped
+	s.mu.Unlock()
+	if stopped {
+		return errStopped
+	}
+	// A stop from here on ends the container, and so what is waited for.
+	proc := s.spec.Process
+	err := keeper.Send(k.socket, keeper.Order{Args: proc.Args, Env: proc.Env, Dir: proc.Cwd}, int(in.Fd()), int(out.Fd()), int(errs.Fd()))
+	if err != nil {
+		return fmt.Errorf("reach the keeper: %w", err)
+	}
+	var w keeper.Word
+	files, err := keeper.Receive(k.socket, &w)
+	defer closeAll(files)
+	if err != nil {
+		return fmt.Errorf("hear of the keeper: %w", err)
+	}
+	if err := refusal(w, proc); err != nil {
+		s.refused = true
+		return err
+	}
+	s.setPhase(PhaseRunning, k.pidOf(files))
+	return p.Connect()
+}
+
+// refusal is why a program did not begin, by its keeper's word.
+func refusal(w keeper.Word, p *specs.Process) error {
+	f := failure.Failure{Kind: failure.RuntimeFailed, Message: "the program could not be begun", Detail: w.Text}
+	switch w.Failure {
+	case "":
+		return nil
+	case keeper.NoDir:
+		f.Kind, f.Message = failure.WorkDirMissing, fmt.Sprintf("working directory %q cannot be used in the image", p.Cwd)
+	case keeper.NotFound:
+		f.Kind, f.Message = failure.CommandNotFound, fmt.Sprintf("command %q is not in the image", p.Args[0])
+	case keeper.NotRunable:
+		f.Kind, f.Message = failure.CommandNotRunable, fmt.Sprintf("command %q is not executable by the container's user", p.Args[0])
+	}
+	return &f
+}
+
+// pidOf is a program's number on the host, by the handle that its keeper sent. Without
+// one it is the keeper's, which is in the same container.
+func (k *kept) pidOf(files []*os.File) int {
+	if len(files) == 1 {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", files[0].Fd()))
+		for line := range strings.Lines(string(text)) {
+			var pid int
+			if n, _ := fmt.Sscanf(line, "Pid:\t%d", &pid); err == nil && n == 1 && pid > 0 {
+				return pid
+			}
+		}
+	}
+	return k.pid
+}
+
+// await waits for the program's end, and begins further processes meanwhile. An error
+// says that the container has ended with it.
+func (k *kept) await(s *shim) (status syscall.WaitStatus, err error) {
+	go func() { // ends with the program, or the container
+		var w keeper.Word
+		files, failed := keeper.Receive(k.socket, &w)
+		closeAll(files)
+		if failed == nil && w.Left {
+			s.note(&s.left)
+		}
+		status, err = syscall.WaitStatus(w.Status), failed
+		close(s.ended)
+	}()
+	for {
+		select {
+		case f := <-s.calls:
+			f()
+		case <-s.ended:
+			if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+				<-k.gone
+			}
+			if err != nil {
+				status = syscall.WaitStatus(unix.SIGKILL)
+			}
+			return status, err
+		}
+	}
+}
+
+// reusable makes a container ready for the next program, and says whether it is. After
+// anything out of the ordinary it is not.
+func (k *kept) reusable(s *shim, served int) bool {
+	s.mu.Lock()
+	plain := (s.ran || s.refused) && s.visitors == 0 && !s.stopped && !s.leaseOver && !s.limitOver && !s.left && !s.changed
+	s.mu.Unlock()
+	if !plain || served >= maxTasks {
+		return false
+	}
+	st, err := k.group.Stats()
+	if err != nil || st.OOMKills > 0 {
+		return false
+	}
+	pids, err := k.group.Pids()
+	if err != nil || len(pids) != 1 || pids[0] != k.pid {
+		return false
+	}
+	if k.dev != nil && !k.dev.Same() {
+		return false
+	}
+	for _, dir := range k.fresh {
+		if dir.Empty() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// runNext takes a further program, whose directory this process is in, through its time.
+func (k *kept) runNext(s *shim) Exit {
+	if err := k.setup(s); err != nil {
+		return s.failed(err)
+	}
+	return k.run(s)
+}
+
+// setup reads what is to run.
+func (k *kept) setup(s *shim) error {
+	var err error
+	if s.base, err = k.group.Stats(); err != nil {
+		return err
+	}
+	k.group.ForgetPeak()
+	if err := readSpec(s); err != nil {
+		return err
+	}
+	if err := s.takeParts(); err != nil {
+		return err
+	}
+	if err := s.takeEnv(); err != nil {
+		return err
+	}
+	if len(s.received.files) != s.cfg.Stdio.Count() {
+		return fmt.Errorf("%d files were handed over, not %d", len(s.received.files), s.cfg.Stdio.Count())
+	}
+	s.received.stdio, s.received.ids, s.received.user = s.cfg.Stdio.Of(s.received.files), k.received.ids, k.received.user
+	users.Apply(s.spec, k.user)
+	if err := s.serve(); err != nil {
+		return err
+	}
+	if r := s.spec.Linux.Resources; r != nil && r.CPU != nil && r.CPU.Cpus != k.cpus {
+		cpus, err := cgroups.ParseCPUSet(r.CPU.Cpus)
+		if err != nil {
+			return err
+		}
+		if err := s.update(cgroups.Limits{CPUs: cpus}); err != nil {
+			return err
+		}
+		k.cpus = r.CPU.Cpus
+	}
+	return nil
+}
+
+// end ends the container, and what was opened for it.
+func (k *kept) end() {
+	_ = unix.Close(k.socket) // the keeper ends by itself, if it lives
+	select {
+	case <-k.gone:
+	case <-time.After(killTimeout):
+		fmt.Fprintln(os.Stderr, "the keeper does not end")
+	}
+	k.network.close()
+	for _, dir := range k.fresh {
+		dir.Close()
+	}
+	if k.dev != nil {
+		k.dev.Close()
+	}
+}
