@@ -102,8 +102,8 @@ func (k *manifest) expect(d *decoder, e expression) {
 
 const gpuMemoryLabel = "nvidia.com/gpu.memory" // in MiB
 
-// maxLists bounds the lists that terms become.
-const maxLists = 32
+// maxLists bounds the lists that terms become, and maxAny what each may have.
+const maxLists, maxAny = 32, 100
 
 // expectAny asks for nodes of which one of several terms is true. Nodes have features,
 // of which gbatch takes lists that must all be met by one of theirs at least: each
@@ -113,9 +113,16 @@ func (k *manifest) expectAny(d *decoder, n *node, terms [][]expression) {
 		k.expect(d, *one)
 		return
 	}
-	lists := [][]string{nil}
+	lists, any := [][]string{nil}, 0
 	for _, term := range terms {
 		var next [][]string
+		for _, e := range term {
+			any += len(e.values)
+		}
+		if len(lists)*len(term) > maxLists || any > maxAny {
+			d.Problem(n, "has more terms than are supported", "keep fewer of them")
+			return
+		}
 		term = slices.DeleteFunc(slices.Clone(term), func(e expression) bool { return ofEveryNode(e.key) && e.operator == "In" })
 		if len(term) == 0 {
 			return // it is true of every node
@@ -135,10 +142,7 @@ func (k *manifest) expectAny(d *decoder, n *node, terms [][]expression) {
 				next = append(next, list)
 			}
 		}
-		if lists = next; len(lists) > maxLists {
-			d.Problem(n, "has more terms than are supported", "keep fewer of them")
-			return
-		}
+		lists = next
 	}
 	d.Becomes("gbatch.anyFeatures", n)
 	for _, list := range lists {

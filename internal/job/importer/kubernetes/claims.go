@@ -40,6 +40,19 @@ type podClaim struct {
 	at                    *node
 }
 
+// maxClaims bounds the claims of a pod and of a container, and maxRequests what one
+// asks for, as Kubernetes does.
+const maxClaims, maxRequests = 100, 32
+
+// few says that a list is short enough to be read.
+func few(d *decoder, n *node, most int) bool {
+	if n.Kind == document.ArrayKind && len(n.Kids) > most {
+		d.Problem(n, fmt.Sprintf("has %d entries, at most %d are supported", len(n.Kids), most), "keep fewer of them")
+		return false
+	}
+	return true
+}
+
 const wholeGPUs = "ask for whole GPUs, by deviceClassName gpu.nvidia.com and count, or by nvidia.com/gpu in the container's resources"
 
 func claimFields(shared bool) []field[claim] {
@@ -71,6 +84,9 @@ func claimFields(shared bool) []field[claim] {
 
 var deviceFields = []field[claim]{
 	{"requests", func(d *decoder, n *node, c *claim) {
+		if !few(d, n, maxRequests) {
+			return
+		}
 		d.Elements(n, func(n *node) {
 			one := devices{count: 1}
 			before := d.Count()
@@ -208,6 +224,9 @@ var podClaimFields = []field[podClaim]{
 }
 
 func readPodClaims(d *decoder, n *node, k *manifest) {
+	if !few(d, n, maxClaims) {
+		return
+	}
 	d.Elements(n, func(n *node) {
 		c := podClaim{at: n}
 		if document.Object(d, n, podClaimFields, &c) {
@@ -218,7 +237,7 @@ func readPodClaims(d *decoder, n *node, k *manifest) {
 
 // claimed gives a container the GPUs of the claims that it uses.
 func (c *container) claimed(d *decoder) {
-	if c.claimNode == nil {
+	if c.claimNode == nil || !few(d, c.claimNode, maxClaims) {
 		return
 	}
 	d.Elements(c.claimNode, func(n *node) {

@@ -291,6 +291,9 @@ type fileMount struct {
 // uncover leaves out files of a volume in which something else is mounted over them.
 func (k *manifest) uncover(d *decoder) {
 	g := k.spec.Gbatch
+	if len(g.Files) > 1000 || len(k.spec.Request.Docker.Storage) > 1000 {
+		return // the job's own rules refuse so many
+	}
 	var kept []job.File
 	for i, f := range g.Files {
 		of := k.fileMounts[i]
