@@ -19,11 +19,12 @@ func TestPictures(t *testing.T) {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, siteOptions{nodes: 2, ctldConfig: quick, nodeConfig: "gpu: {simulate: \"h100:4\"}\n"})
+	s := newSite(t, siteOptions{nodes: 2, ctldConfig: quick + "admins: [root]\n", nodeConfig: "gpu: {simulate: \"h100:4\"}\n"})
 	works := `printf "epoch 1: loss 2.31\nepoch 2: loss \033[32m1.87\033[0m\n"; trap "exit 0" TERM; while :; do sleep 0.1; done`
 	submit := func(name string, args ...string) string {
 		return strings.TrimSpace(s.must("gsubmit", append([]string{"--image", image, "--name", name, "--time", "4h"}, args...)...))
 	}
+	long := submit("tokenize", "--cpus", "4", "--mem", "8G", "--", "sleep", "70") // what runs for less than a minute is given no hints
 	s.wait(submit("prepare-data", "--", "echo", "done"))
 	s.wait(submit("lint", "--", "false"))
 	train := submit("train-resnet", "--gpus", "2", "--", "sh", "-c", works)
@@ -44,6 +45,7 @@ func TestPictures(t *testing.T) {
 	b.shows("epoch 2")
 	b.picture(filepath.Join(to, "job.png"))
 	b.open(base + "submit")
+	b.until("the document is there", "document.querySelector('textarea')")
 	b.text(`(() => {
 		const e = document.querySelector('textarea'), at = e.value.indexOf('maxDuration')
 		e.setSelectionRange(at, at)
@@ -56,6 +58,37 @@ func TestPictures(t *testing.T) {
 	b.open(base + "cluster")
 	b.until("the GPUs of jobs are seen", "document.querySelectorAll('.gpu.runs').length === 6")
 	b.picture(filepath.Join(to, "cluster.png"))
+	b.open(base + "jobs/" + train)
+	b.shows("epoch 2")
+	b.press("Extend")
+	b.fill("dialog input", "6")
+	b.picture(filepath.Join(to, "extend.png"))
+	b.open(base + "operate?tab=rules")
+	s.changedRules(b)
+	b.picture(filepath.Join(to, "rules.png"))
+	s.wait(long)
+	b.open(base + "shares")
+	b.shows("would do")
+	b.shows("tokenize")
+	b.picture(filepath.Join(to, "shares.png"))
+}
+
+// changedRules changes the file of the rules, and asks what that would be, and what a node more.
+func (s *site) changedRules(b *browser) {
+	f, err := os.OpenFile(s.ctld.config, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("policy: {halfLife: 14 days}\n")
+		f.Close()
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.press("What would a reload change?")
+	b.shows("14")
+	b.press("What if …?")
+	b.fill("details.whatif label:nth-child(2) input", "1x4xh100")
+	b.press("Simulate")
+	b.shows("would start sooner")
 }
 
 // picture writes what is seen of the page.
