@@ -93,8 +93,11 @@ func (c *Client) Audit(ctx context.Context, f AuditFilter) (*api.AuditList, erro
 	return get[api.AuditList](ctx, c, api.PathAudit, q)
 }
 
+// simulating is how much longer than others an answer may take that is simulated.
+const simulating = time.Minute
+
 // WhatIf says who would wait for how long by other rules or with more nodes. Operators
 // only.
 func WhatIf(ctx context.Context, c *Client, in api.WhatIfRequest) (*api.WhatIf, error) {
-	return answerOf[api.WhatIf](ctx, c, request{method: http.MethodPost, path: api.PathWhatIf, in: in, repeat: true})
+	return answerOf[api.WhatIf](ctx, c, request{method: http.MethodPost, path: api.PathWhatIf, in: in, repeat: true, hold: simulating})
 }

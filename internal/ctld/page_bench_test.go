@@ -27,12 +27,13 @@ import (
 	"gbatch/internal/web"
 )
 
-// pageSite has 100,000 queued jobs and 5,000 nodes; with -short fewer.
-func pageSite(b *testing.B) *testSite {
+// benchSite is a controller over TCP for one benchmark.
+func benchSite(b *testing.B) *testSite {
 	b.Helper()
 	s := &testSite{cfg: site.Default()}
 	s.cfg.Dir, s.cfg.Socket, s.cfg.Listen, s.cfg.ReserveMiB = b.TempDir(), "", "127.0.0.1:0", 0
 	s.cfg.Operators = byName("root")
+	s.cfg.Limits.DefaultDuration = 3600
 	s.cfg.Nodes.Suspect, s.cfg.Nodes.Timeout = 3600, 7200 // they are silent, and what that does is no page's
 	server, err := Open(func() (site.Config, error) { return s.cfg, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -47,11 +48,18 @@ func pageSite(b *testing.B) *testSite {
 		_ = server.Close()
 	})
 	s.server, s.Client = server, &client.Client{Address: server.Addresses()[0]}
+	return s
+}
+
+// pageSite has 100,000 queued jobs and 5,000 nodes; with -short fewer.
+func pageSite(b *testing.B) *testSite {
+	b.Helper()
+	s := benchSite(b)
 	queued, nodes := 100_000, 5000
 	if testing.Short() {
 		queued, nodes = 2000, 1000
 	}
-	fill(b, server, queued)
+	fill(b, s.server, queued)
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i)
 		inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, CPUs: 0, MemBytes: 1 << 20}
