@@ -72,6 +72,28 @@ func TestWebViews(t *testing.T) {
 	if list := b.complaints(); len(list) > 0 {
 		t.Errorf("the page complained: %q", list)
 	}
+	b.policed()
+}
+
+// policed tries by a script of the page what its policy refuses.
+func (b *browser) policed() {
+	b.t.Helper()
+	for _, try := range []string{
+		`const e = document.createElement('script'); e.textContent = '1'; document.body.append(e)`,
+		`const e = document.createElement('script'); e.src = 'https://127.0.0.1:1/x.js'; document.body.append(e)`,
+		`const e = document.createElement('style'); e.textContent = 'p {}'; document.body.append(e)`,
+		`const e = document.createElement('img'); e.src = 'https://127.0.0.1:1/x.png'; document.body.append(e)`,
+		`const e = document.createElement('iframe'); e.src = '/web/'; document.body.append(e)`,
+		`const e = document.createElement('form'); e.action = '/v1/session'; e.method = 'post'; document.body.append(e); e.submit()`,
+		`document.body.setAttribute('style', 'color: red')`,
+		`document.body.setAttribute('onclick', '1')`,
+		`fetch('https://127.0.0.1:1/').catch(() => 0)`,
+		`new WebSocket('wss://127.0.0.1:1/')`,
+		`setTimeout('1')`,
+	} {
+		b.text(`(() => { window.refused = ''; document.addEventListener('securitypolicyviolation', (e) => (window.refused = e.effectiveDirective), { once: true }); try { ` + try + ` } catch (e) {} })()`)
+		b.until("the browser refuses "+try, "window.refused")
+	}
 }
 
 // jsText is a text in an expression; backslashes are letters.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gbatch/internal/api"
 )
 
@@ -52,6 +54,23 @@ func TestServe(t *testing.T) {
 				t.Errorf("asked again: %d %q %v", again.Code, again.Body, err)
 			}
 		})
+	}
+}
+
+// TestPolicy: a browser loads what is ours alone, and nothing that stands in a document
+// or comes of a text is run.
+func TestPolicy(t *testing.T) {
+	got := map[string]string{}
+	for _, d := range strings.Split(policy, ";") {
+		name, what, _ := strings.Cut(strings.TrimSpace(d), " ")
+		got[name] = what
+	}
+	want := map[string]string{
+		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'", "img-src": "'self'",
+		"base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'", "require-trusted-types-for": "'script'", "trusted-types": "'none'",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
 	}
 }
 
