@@ -8,10 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
 )
@@ -29,14 +29,14 @@ const (
 // .dockerignore. The directory .git is left out unless .gbatchignore brings it.
 type ignored struct {
 	dir    string
-	own    map[string][]gitignore.Pattern // by directory, with those of the directories above
-	git    map[string][]gitignore.Pattern
+	own    map[string][]placed // by directory, with those of the directories above
+	git    map[string][]placed
 	docker *patternmatcher.PatternMatcher // nil: there is no such file
 	err    error                          // the first that was met
 }
 
 func ignoredBelow(dir string) (*ignored, error) {
-	g := &ignored{dir: dir, own: map[string][]gitignore.Pattern{}, git: map[string][]gitignore.Pattern{}}
+	g := &ignored{dir: dir, own: map[string][]placed{}, git: map[string][]placed{}}
 	f, err := openText(filepath.Join(dir, dockerIgnore))
 	if errors.Is(err, fs.ErrNotExist) {
 		return g, nil
@@ -75,18 +75,18 @@ func (g *ignored) skip(name string, isDir bool) bool {
 	parts := strings.Split(name, "/")
 	dir := path.Dir(name)
 	switch last(g.patterns(g.own, dir, ownIgnore), parts, isDir) {
-	case gitignore.Exclude:
+	case leaves:
 		return true
-	case gitignore.Include:
+	case brings:
 		return false
 	}
 	if name == ".git" {
 		return true
 	}
 	switch last(g.patterns(g.git, dir, gitIgnore), parts, isDir) {
-	case gitignore.Exclude:
+	case leaves:
 		return true
-	case gitignore.Include:
+	case brings:
 		return false
 	}
 	if g.docker == nil {
@@ -99,27 +99,33 @@ func (g *ignored) skip(name string, isDir bool) bool {
 	return out && (!isDir || !g.docker.Exclusions()) // below it something may be brought again
 }
 
+// placed is a pattern, and how deep its file's directory is.
+type placed struct {
+	pattern
+	depth int
+}
+
 // last is what the last pattern says that fits.
-func last(patterns []gitignore.Pattern, parts []string, isDir bool) gitignore.MatchResult {
-	for i := len(patterns) - 1; i >= 0; i-- {
-		if m := patterns[i].Match(parts, isDir); m != gitignore.NoMatch {
-			return m
+func last(patterns []placed, parts []string, isDir bool) verdict {
+	for _, p := range slices.Backward(patterns) {
+		if v := p.of(parts[p.depth:], isDir); v != silent {
+			return v
 		}
 	}
-	return gitignore.NoMatch
+	return silent
 }
 
 // patterns are those that hold for what is in a directory.
-func (g *ignored) patterns(known map[string][]gitignore.Pattern, dir, file string) []gitignore.Pattern {
+func (g *ignored) patterns(known map[string][]placed, dir, file string) []placed {
 	if ps, ok := known[dir]; ok {
 		return ps
 	}
-	var ps []gitignore.Pattern
-	var domain []string
+	var ps []placed
+	depth := 0
 	if dir != "." {
 		above := g.patterns(known, path.Dir(dir), file)
 		ps = above[:len(above):len(above)]
-		domain = strings.Split(dir, "/")
+		depth = strings.Count(dir, "/") + 1
 	}
 	f, err := openText(filepath.Join(g.dir, filepath.FromSlash(dir), file))
 	if err == nil {
@@ -127,7 +133,7 @@ func (g *ignored) patterns(known map[string][]gitignore.Pattern, dir, file strin
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
 			if line := lines.Text(); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
-				ps = append(ps, gitignore.ParsePattern(line, domain))
+				ps = append(ps, placed{parsePattern(line), depth})
 			}
 		}
 		err = lines.Err()
