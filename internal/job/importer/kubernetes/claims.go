@@ -129,23 +129,31 @@ func requestFields(outer bool) []field[devices] {
 	return list
 }
 
-// What a selector may say, each a part of a conjunction. A device is called device.
-var (
-	conjunction = regexp.MustCompile(`\s*&&\s*`)
-	ofDriver    = regexp.MustCompile(`^device\.driver\s*==\s*["']([^"']+)["']$`)
-	ofType      = regexp.MustCompile(`^device\.attributes\[["'][^"']+["']\]\.type\s*==\s*["']([^"']+)["']$`)
-	ofProduct   = regexp.MustCompile(`^device\.attributes\[["'][^"']+["']\]\.productName\s*==\s*["']([^"']+)["']$`)
-	hasProduct  = regexp.MustCompile(`^device\.attributes\[["'][^"']+["']\]\.productName(?:\.lowerAscii\(\))?\.(?:contains\(["']([\w .-]+)["']\)|matches\(["']\^?\.\*([\w -]+)\.\*\$?["']\))$`)
-	ofMemory    = regexp.MustCompile(`^device\.capacity\[["'][^"']+["']\]\.memory\.(?:compareTo\(quantity\(["']([^"']+)["']\)\)\s*(>=|>)\s*0|(isGreaterThan)\(quantity\(["']([^"']+)["']\)\))$`)
-)
+// patterns are what a selector may say, each a part of a conjunction. A device is
+// called device.
+type patterns struct{ conjunction, ofDriver, ofType, ofProduct, hasProduct, ofMemory *regexp.Regexp }
+
+// newPatterns compiles them. That is dear beside the start of a command, so it is
+// done where a selector is read.
+func newPatterns() *patterns {
+	return &patterns{
+		conjunction: regexp.MustCompile(`\s*&&\s*`),
+		ofDriver:    regexp.MustCompile(`^device\.driver\s*==\s*["']([^"']+)["']$`),
+		ofType:      regexp.MustCompile(`^device\.attributes\[["'][^"']+["']\]\.type\s*==\s*["']([^"']+)["']$`),
+		ofProduct:   regexp.MustCompile(`^device\.attributes\[["'][^"']+["']\]\.productName\s*==\s*["']([^"']+)["']$`),
+		hasProduct:  regexp.MustCompile(`^device\.attributes\[["'][^"']+["']\]\.productName(?:\.lowerAscii\(\))?\.(?:contains\(["']([\w .-]+)["']\)|matches\(["']\^?\.\*([\w -]+)\.\*\$?["']\))$`),
+		ofMemory:    regexp.MustCompile(`^device\.capacity\[["'][^"']+["']\]\.memory\.(?:compareTo\(quantity\(["']([^"']+)["']\)\)\s*(>=|>)\s*0|(isGreaterThan)\(quantity\(["']([^"']+)["']\)\))$`),
+	}
+}
 
 func readSelection(d *decoder, n *node, r *devices) {
 	text, ok := d.Str(n)
 	if !ok {
 		return
 	}
-	for _, part := range conjunction.Split(strings.TrimSpace(text), -1) {
-		if !r.selects(strings.Join(strings.Fields(part), " ")) {
+	known := newPatterns()
+	for _, part := range known.conjunction.Split(strings.TrimSpace(text), -1) {
+		if !r.selects(known, strings.Join(strings.Fields(part), " ")) {
 			d.Problem(n, fmt.Sprintf("selects by %s, which is not understood", document.Quote(part)),
 				"known are device.driver, and of its attributes type, productName (==, contains, matches) and memory (compareTo(quantity(...)) >= 0), with && between them; or name the GPU by nodeSelector nvidia.com/gpu.product")
 		}
@@ -153,22 +161,22 @@ func readSelection(d *decoder, n *node, r *devices) {
 }
 
 // selects takes in one part of a selector; false: it is not understood.
-func (r *devices) selects(part string) bool {
-	if m := ofDriver.FindStringSubmatch(part); m != nil {
+func (r *devices) selects(known *patterns, part string) bool {
+	if m := known.ofDriver.FindStringSubmatch(part); m != nil {
 		return knownClass(m[1])
 	}
-	if m := ofType.FindStringSubmatch(part); m != nil {
+	if m := known.ofType.FindStringSubmatch(part); m != nil {
 		return m[1] == "gpu"
 	}
-	if m := ofProduct.FindStringSubmatch(part); m != nil {
+	if m := known.ofProduct.FindStringSubmatch(part); m != nil {
 		r.models = append(r.models, productModel(m[1]))
 		return len(r.models) == 1
 	}
-	if m := hasProduct.FindStringSubmatch(part); m != nil {
+	if m := known.hasProduct.FindStringSubmatch(part); m != nil {
 		r.models = append(r.models, strings.ToUpper(m[1]+m[2]))
 		return len(r.models) == 1
 	}
-	m := ofMemory.FindStringSubmatch(part)
+	m := known.ofMemory.FindStringSubmatch(part)
 	if m == nil {
 		return false
 	}
