@@ -46,13 +46,16 @@ func (s *script) qos(v string) error {
 	return nil
 }
 
-func (s *script) nice(v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < -1_000_000 || n > 1_000_000 {
-		return errors.New("want a whole number")
+// priority takes what is added to a job's priority, or taken from it if sign is -1.
+func priority(sign int) func(*script, string) error {
+	return func(s *script, v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < -job.MaxPriority || n > job.MaxPriority {
+			return fmt.Errorf("want a whole number from -%d to %[1]d", job.MaxPriority)
+		}
+		s.spec.Gbatch.Priority = sign * n
+		return nil
 	}
-	s.spec.Gbatch.Priority = -n
-	return nil
 }
 
 // maxNodes is how many a script may name.

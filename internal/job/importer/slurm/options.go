@@ -82,8 +82,8 @@ func who() []option {
 		{long: "--wckey", value: label("wckey")},
 		{long: "--qos", short: "-q", value: (*script).qos},
 		{long: "--partition", short: "-p", value: (*script).partition},
-		{long: "--priority", value: integer(func(s *script, n int64) { s.spec.Gbatch.Priority = int(n) })},
-		{long: "--nice", value: (*script).nice, flag: func(s *script) { s.spec.Gbatch.Priority = -100 }},
+		{long: "--priority", value: priority(1)},
+		{long: "--nice", value: priority(-1), flag: func(s *script) { s.spec.Gbatch.Priority = -100 }},
 		{long: "--mail-type", value: func(s *script, v string) error { s.mailTypes = strings.Split(strings.ToUpper(v), ","); return nil }},
 		{long: "--mail-user", value: func(s *script, v string) error { s.mailUser = v; return nil }},
 	}
