@@ -97,7 +97,8 @@ type Job struct {
 	NumNodes   int        `json:"numNodes,omitempty"`
 	Nodes      []string   `json:"nodes,omitempty"` // where it is or was
 	ExitCode   *int       `json:"exitCode,omitempty"`
-	EstStart   time.Time  `json:"estStart,omitzero"`
+	EstStart   time.Time  `json:"estStart,omitzero"` // as the plan has it
+	Begin      time.Time  `json:"begin,omitzero"`    // of one that waits for it: it does not start before, and the plan does not have it yet
 	Private    bool       `json:"private,omitempty"`
 	Priority   int64      `json:"priority,omitempty"` // the user's or an operator's adjustment
 	Factors    *Priority  `json:"factors,omitempty"`  // of a job that waits for room: its priority; in lists with factors=true

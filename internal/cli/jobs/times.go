@@ -26,6 +26,15 @@ func StartOf(j *api.Job) time.Time {
 	return j.Started
 }
 
+// SlurmStartOf is StartOf as Slurm has it: of a job that waits for its begin time,
+// that time.
+func SlurmStartOf(j *api.Job) time.Time {
+	if !j.Begin.IsZero() {
+		return j.Begin
+	}
+	return StartOf(j)
+}
+
 // EndOf is when the job ended, or must end.
 func EndOf(j *api.Job) time.Time {
 	if j.Ended.IsZero() && j.State == job.Running && j.LimitS > 0 {

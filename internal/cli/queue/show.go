@@ -173,6 +173,7 @@ func timeFields(a *cli.App, f *table.Fields, d *api.JobDetail) {
 	}
 	stamp("Submitted", d.Submitted)
 	if d.State.Pending() {
+		stamp("Not before", d.Begin)
 		stamp("Start expected", d.EstStart)
 	} else {
 		stamp("Started", d.Started)

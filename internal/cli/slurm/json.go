@@ -68,7 +68,7 @@ func jobJSON(v table.View) func(*row) object {
 			"job_id": r.Number, "name": r.Name, "user_name": r.User, "user_id": number(rowUID(&v, r)), "group_id": number(rowGID(&v, r)), "group_name": rowGroup(&v, r),
 			"account": r.Project, "qos": rowQOS(&v, r), "partition": rowPartition(&v, r), "cluster": clusterName,
 			"job_state": rowState(&v, r), "state_reason": rowReason(&v, r), "state_description": r.ReasonText,
-			"submit_time": epoch(r.Submitted), "start_time": epoch(jobs.StartOf(&r.Job)), "end_time": epoch(jobs.EndOf(&r.Job)), "eligible_time": epoch(r.Submitted), "accrue_time": epoch(r.Submitted),
+			"submit_time": epoch(r.Submitted), "start_time": epoch(jobs.SlurmStartOf(&r.Job)), "end_time": epoch(jobs.EndOf(&r.Job)), "eligible_time": epoch(r.Submitted), "accrue_time": epoch(r.Submitted),
 			"suspend_time": 0, "pre_sus_time": 0, "preempt_time": 0, "resize_time": 0, "deadline": 0, "last_sched_evaluation": 0, "delay_boot": 0,
 			"time_limit": r.LimitS / 60, "time_minimum": r.LimitMinS / 60, "priority": r.priority(), "nice": -r.Job.Priority,
 			"nodes": human.Hosts(r.Nodes), "node_count": jobs.NumNodes(&r.Job), "cpus": r.CPUs, "tasks": number(text(rowTasks)), "batch_flag": true, "batch_host": text(rowFirstNode),

@@ -180,7 +180,7 @@ func at(v *table.View, t time.Time, absent string) string {
 }
 
 func rowSubmit(v *table.View, r *row) string { return at(v, r.Submitted, "N/A") }
-func rowStart(v *table.View, r *row) string  { return at(v, jobs.StartOf(&r.Job), "N/A") }
+func rowStart(v *table.View, r *row) string  { return at(v, jobs.SlurmStartOf(&r.Job), "N/A") }
 func rowEnd(v *table.View, r *row) string    { return at(v, jobs.EndOf(&r.Job), "N/A") }
 
 // What it asks for.

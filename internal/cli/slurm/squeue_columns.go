@@ -97,7 +97,7 @@ var squeueColumns = table.Set[row]{
 	col("R", "reasonlist", "NODELIST(REASON)", rowNodesOrReason),
 	asked("", "requeue", "REQUEUE", rowRequeue),
 	asked("v", "reservation", "RESERVATION", rowReservation),
-	timed(col("S", "starttime", "START_TIME", rowStart), func(r *row) time.Time { return jobs.StartOf(&r.Job) }),
+	timed(col("S", "starttime", "START_TIME", rowStart), func(r *row) time.Time { return jobs.SlurmStartOf(&r.Job) }),
 	timed(asked("", "eligibletime", "ELIGIBLE_TIME", rowEligible), (*row).eligible),
 	ordered(col("t", "statecompact", "ST", rowStateShort), byState),
 	ordered(col("T", "state", "STATE", rowState), byState),

@@ -31,7 +31,7 @@ var stepColumns = table.Set[row]{
 	col("N", "nodelist nodes", "NODELIST", rowNodes),
 	col("P", "partition", "PARTITION", rowPartition),
 	col("b", "tres-per-node gres", "TRES_PER_NODE", rowGres),
-	timed(col("S", "starttime", "START_TIME", rowStart), func(r *row) time.Time { return jobs.StartOf(&r.Job) }),
+	timed(col("S", "starttime", "START_TIME", rowStart), func(r *row) time.Time { return jobs.SlurmStartOf(&r.Job) }),
 	col("t", "statecompact", "ST", always("R")), col("T", "stepstate state", "STATE", rowState),
 	col("u", "username", "USER", rowUser),
 	col("U", "userid", "UID", rowUID),

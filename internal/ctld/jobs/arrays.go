@@ -53,7 +53,7 @@ func (s *Queries) row(v *state.View, id access.Identity, j *state.Job, sum *stat
 // who may see the array.
 func whyArray(out *api.Job, p *state.Job, r sched.Reason) {
 	if p.State == job.Queued && p.Ending == nil && !out.Private {
-		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, wire.Time(r.At)
+		wire.Why(out, p, r)
 	}
 }
 

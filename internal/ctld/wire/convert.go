@@ -62,8 +62,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 	case j.Parent > 0 && j.Number == 0 && j.State == job.Queued:
 		out.Reason, out.ReasonText = string(state.CodeArrayLimit), "it comes into the queue when others of its array have started or ended"
 	case j.State == job.Queued:
-		r := v.Waiting(j)
-		out.Reason, out.ReasonText, out.EstStart = string(r.Code), r.Text, Time(r.At)
+		Why(&out, j, v.Waiting(j))
 	case j.State == job.OnHold:
 		out.Reason, out.ReasonText = "JobHeldUser", "held: `gcancel --release` lets it go on"
 	case j.Ending != nil:
@@ -105,6 +104,18 @@ func others(j api.Job) api.Job {
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, LimitS: j.LimitS,
 		GPUs: j.GPUs, CPUs: j.CPUs, MemBytes: j.MemBytes, Cluster: j.Cluster, Partition: j.Partition, NumNodes: j.NumNodes, Nodes: j.Nodes, Ending: j.Ending,
 	}
+}
+
+// Why says why a job waits, and when it is expected to start. A time before which
+// it may not is no such expectation, but one at which a template makes a job is.
+func Why(out *api.Job, j *state.Job, r sched.Reason) {
+	out.Reason, out.ReasonText = string(r.Code), r.Text
+	if r.Code != sched.CodeBeginTime || j.Cron != nil {
+		out.EstStart = Time(r.At)
+		return
+	}
+	out.Begin = Time(r.At)
+	out.ReasonText += ", " + out.Begin.UTC().Format(time.RFC3339)
 }
 
 // fromAttempt fills in where a job is or was, and what it has there: more than

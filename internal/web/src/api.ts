@@ -488,6 +488,7 @@ export type InventoryGPU = {
 }
 
 export type Job = {
+  begin?: string
   cluster?: number
   cpus?: number
   dependency?: string
@@ -537,6 +538,7 @@ export type JobChange = {
 
 export type JobDetail = {
   attempts?: Array<Attempt> | null
+  begin?: string
   class?: string
   cluster?: number
   cpus?: number
@@ -879,6 +881,7 @@ export type Partition = {
 
 export type PastJob = {
   attempts?: Array<Attempt> | null
+  begin?: string
   cluster?: number
   cpus?: number
   dependency?: string
