@@ -51,7 +51,7 @@ func TestRulesFollowTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"- operators: []", "+ operators:", "+ - bob", "+   gid: 77", "+   - bob"}, checked.Changes); diff != "" {
+	if diff := cmp.Diff([]string{"- operators: []", "+ operators: [bob]", "- projects[lab].members: [ann]", "+ projects[lab].members: [ann, bob]", "+ projects[lab].gid: 77"}, checked.Changes); diff != "" {
 		t.Errorf("what would change (-want +got):\n%s", diff)
 	}
 	if st, err := bob.Status(t.Context()); err != nil || st.Role != "user" {

@@ -36,24 +36,3 @@ func (c Config) Text() string {
 	}
 	return b.String()
 }
-
-// Diff is what one text has more than the other, by line.
-func Diff(before, after string) []string {
-	count := map[string]int{}
-	for line := range strings.Lines(after) {
-		count[line]++
-	}
-	var out []string
-	for line := range strings.Lines(before) {
-		if count[line]--; count[line] < 0 {
-			out = append(out, "- "+strings.TrimRight(line, "\n"))
-		}
-	}
-	for line := range strings.Lines(after) {
-		if count[line] > 0 {
-			count[line]--
-			out = append(out, "+ "+strings.TrimRight(line, "\n"))
-		}
-	}
-	return out
-}
