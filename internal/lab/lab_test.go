@@ -53,7 +53,7 @@ func TestLab(t *testing.T) {
 		s := &site{t: t, rand: rand.New(rand.NewPCG(*seed, 13)), began: time.Now(), dir: dir, logs: &journal{}, found: findings{t: t}}
 		s.truth = &truth{s: s, alive: map[*run]bool{}}
 		s.wire = s.bySocket()
-		s.configure(limits{gpus: 32, matlab: 4})
+		s.configure(limits{gpus: 32, matlab: 4, budget: 1_000_000})
 		s.start()
 		s.open()
 		p := &people{s: s, all: map[job.Number]*sent{}}

@@ -60,7 +60,7 @@ func (j *journal) Write(b []byte) (int, error) {
 func (s *site) config() string { return filepath.Join(s.dir, "gctld.yaml") }
 
 // limits is the part of the configuration that operators of the lab change.
-type limits struct{ gpus, matlab int }
+type limits struct{ gpus, matlab, budget int }
 
 // configure writes the controller's file.
 func (s *site) configure(l limits) {
@@ -74,7 +74,7 @@ projects:
   - {name: default}
   - {name: vision, shares: 3}
   - {name: robotics, shares: 2}
-  - {name: nlp, shares: 1}
+  - {name: nlp, shares: 1, budget: %[4]d}
 licenses: {matlab: %[3]d}
 limits:
   defaultDuration: 1 day
@@ -87,7 +87,7 @@ policy:
     urgent: {priority: 1000, preempts: [scavenge], perUser: {running: 4}}
   defaultQos: normal
   perUser: {gpus: %[2]d, queued: 5000}
-`, s.dir, l.gpus, l.matlab)
+`, s.dir, l.gpus, l.matlab, l.budget)
 	if err := os.WriteFile(s.config(), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
