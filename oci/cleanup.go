@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
+	"gbatch/oci/rmtree"
 	"gbatch/oci/stage"
 	"gbatch/oci/userns"
 )
@@ -62,7 +63,7 @@ func cleanup(dir string) error {
 				return err
 			}
 		}
-		if err := errors.Join(stage.Remove(scratch, cfg.ID), os.RemoveAll(tmpDir(scratch, cfg.ID))); err != nil {
+		if err := errors.Join(stage.Remove(scratch, cfg.ID), rmtree.Remove(tmpDir(scratch, cfg.ID))); err != nil {
 			return err
 		}
 	}
@@ -106,7 +107,7 @@ func Remove(dir string) error {
 	if err := Cleanup(dir); err != nil {
 		return err
 	}
-	return os.RemoveAll(dir)
+	return rmtree.Remove(dir)
 }
 
 // Written is the directory of what a container that has ended wrote in its own

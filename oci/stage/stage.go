@@ -13,6 +13,7 @@ import (
 
 	"gbatch/oci/failure"
 	"gbatch/oci/overlay"
+	"gbatch/oci/rmtree"
 	"gbatch/oci/rootfs"
 )
 
@@ -103,7 +104,7 @@ func (r *Root) Unmount() error {
 // Remove removes what the container with this id has written. It can be repeated.
 func Remove(scratch, id string) error {
 	upper, work := Written(scratch, id)
-	return errors.Join(os.RemoveAll(upper), os.RemoveAll(work))
+	return errors.Join(rmtree.Remove(upper), rmtree.Remove(work))
 }
 
 // Written is where below its scratch directory a container writes, and what the kernel

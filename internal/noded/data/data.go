@@ -20,6 +20,7 @@ import (
 	"gbatch/internal/reach"
 	"gbatch/internal/transfer"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/rmtree"
 )
 
 // Data is what the node has of jobs' inputs: a directory for each rank, which
@@ -128,7 +129,7 @@ func (d *Data) RankDir(id job.RankID) string { return filepath.Join(d.dir, id.St
 // Drop forgets the inputs of a rank that has ended.
 func (d *Data) Drop(id job.RankID) error {
 	d.cache.Drop(id.String())
-	return os.RemoveAll(d.RankDir(id))
+	return rmtree.Remove(d.RankDir(id))
 }
 
 // promise asks for room for bytes that are to come, or -1 if nobody knows how
@@ -170,7 +171,7 @@ func (d *Data) Sweep(held map[string]bool) (freed int64, err error) {
 	if err == nil && held != nil {
 		for _, e := range entries {
 			if !held[e.Name()] {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(d.dir, e.Name())))
+				err = errors.Join(err, rmtree.Remove(filepath.Join(d.dir, e.Name())))
 			}
 		}
 	}

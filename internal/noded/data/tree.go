@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/transfer"
 	"gbatch/internal/tree"
 	"gbatch/oci/draft"
+	"gbatch/oci/rmtree"
 )
 
 // OpenTree opens part of the archive of a directory that a job takes along, at the
@@ -110,7 +111,7 @@ func (in *inputs) bringTree(ctx context.Context, i int, want job.Input) error {
 // unpackTree makes a directory anew of an archive. The controller has looked at
 // it, and it is looked at again.
 func unpackTree(archive, dir string, size int64) error {
-	if err := os.RemoveAll(dir); err != nil { // of before a restart of the daemon
+	if err := rmtree.Remove(dir); err != nil { // of before a restart of the daemon
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

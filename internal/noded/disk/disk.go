@@ -16,6 +16,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
+	"gbatch/oci/rmtree"
 )
 
 // Disk is what ranks write on: a directory for each, and who may how much.
@@ -352,7 +353,7 @@ func dropAll(dir string) error {
 	if err := dropImage(dir); err != nil {
 		return err
 	}
-	return os.RemoveAll(dir)
+	return rmtree.Remove(dir)
 }
 
 // Sweep removes the directories of ranks that are not held, and whatever else a

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/rmtree"
 )
 
 // To mount a file system and to unmount it again costs as much as to start a
@@ -67,7 +69,7 @@ func linkSlot(slot, dir string) error {
 
 // giveSlot keeps a slot for another rank, emptied.
 func (d *Disk) giveSlot(dir string) error {
-	err := os.RemoveAll(filepath.Join(dir, "box"))
+	err := rmtree.Remove(filepath.Join(dir, "box"))
 	if err == nil && !d.spoilt.Load() {
 		select {
 		case d.slots <- dir:

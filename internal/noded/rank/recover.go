@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
 	"gbatch/oci/boot"
+	"gbatch/oci/rmtree"
 )
 
 // Restore takes over a rank of an earlier daemon; nil: nothing of it ran. Where
@@ -60,7 +61,7 @@ func Restore(n *Node, id job.RankID) *Rank {
 // cannot be read: a power cut may leave files empty that were written shortly
 // before. Nothing of it lives, and whether it ran is not known.
 func (r *Rank) diedWithMachine() error {
-	if err := os.RemoveAll(r.order.containerDir()); err != nil {
+	if err := rmtree.Remove(r.order.containerDir()); err != nil {
 		return err
 	}
 	r.state.status.Phase = node.PhaseEnded

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gbatch/oci/rmtree"
 )
 
 // Layout is the directories of one store.
@@ -88,7 +90,7 @@ func (l Layout) Discard(name string) error {
 func (l Layout) Sweep() error {
 	gone, err := filepath.Glob(filepath.Join(l.Tmp, "gone-*"))
 	for _, dir := range gone {
-		err = errors.Join(err, os.RemoveAll(dir))
+		err = errors.Join(err, rmtree.Remove(dir))
 	}
 	return err
 }
