@@ -167,18 +167,22 @@ var gpuFields = []field[resources]{
 }
 
 // namesOf are what the accelerators of other vendors are called.
-var namesOf = map[string]*regexp.Regexp{
-	"amd":         regexp.MustCompile(`(?i)^MI[0-9]{2,3}[A-Z]?$`),
-	"google":      regexp.MustCompile(`(?i)^(tpu-)?v[2-9](litepod|[ep])?-[0-9]+$`),
-	"intel":       regexp.MustCompile(`(?i)^gaudi ?[0-9]?$`),
-	"tenstorrent": regexp.MustCompile(`(?i)^(n150|n300|p150)[a-z]?$`),
+var namesOf = map[string]string{
+	"amd":         `(?i)^MI[0-9]{2,3}[A-Z]?$`,
+	"google":      `(?i)^(tpu-)?v[2-9](litepod|[ep])?-[0-9]+$`,
+	"intel":       `(?i)^gaudi ?[0-9]?$`,
+	"tenstorrent": `(?i)^(n150|n300|p150)[a-z]?$`,
 }
 
 // vendorOf is the vendor that all of the names are of; "" if it is NVIDIA, or not told
 // by them.
 func vendorOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
 	for _, vendor := range slices.Sorted(maps.Keys(namesOf)) {
-		if len(names) > 0 && !slices.ContainsFunc(names, func(s string) bool { return !namesOf[vendor].MatchString(s) }) {
+		form := regexp.MustCompile(namesOf[vendor]) // here: commands that read no such file start without it
+		if !slices.ContainsFunc(names, func(s string) bool { return !form.MatchString(s) }) {
 			return vendor
 		}
 	}
