@@ -14,7 +14,7 @@ type Counts struct {
 	Room   int    // have room, whatever was planned
 	Shut   int    // have room, and a window keeps it off
 	Window string // the first of these, by name
-	Closed int    // drained or down
+	Closed int    // that take no jobs now: drained, unhealthy, silent or the like
 	Free   int64  // GPU thousandths that are free for it, or cores, of those that have no room
 	Near   Lack   // of these, the node with the most
 
@@ -124,11 +124,11 @@ func (c *Counts) Words(shape *Shape) string {
 	}
 	switch {
 	case c.Closed == 1 && c.Nodes == 1:
-		text += "; the one node that could hold it is drained or down"
+		text += "; the one node that could hold it takes no jobs now"
 	case c.Closed == c.Nodes:
-		text += fmt.Sprintf("; all %d nodes that could hold it are drained or down", c.Nodes)
+		text += fmt.Sprintf("; all %d nodes that could hold it take no jobs now", c.Nodes)
 	case c.Closed > 0:
-		text += fmt.Sprintf("; %d of %d nodes that could hold it are drained or down", c.Closed, c.Nodes)
+		text += fmt.Sprintf("; %d of %d nodes that could hold it take no jobs now", c.Closed, c.Nodes)
 	}
 	return text
 }
