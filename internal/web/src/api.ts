@@ -1506,6 +1506,7 @@ export type Tasks = {
   indexes: string
   maxFailed?: number
   parallelism?: number
+  reuse?: boolean
 }
 
 export type Timing = {
