@@ -232,6 +232,8 @@ func (o *oracle) outcome(x *sent, j api.PastJob, tasks int) {
 	switch {
 	case x.cancelled || x.again || x.depends:
 		return
+	case j.State == job.Cancelled && j.Reason == string(job.ByAdmin) && strings.Contains(j.ReasonText, "is drained: moved"):
+		return // it may not be restarted, and had to leave its node
 	case x.code != 0 || x.limit < x.runs:
 		want = job.Failed
 	}

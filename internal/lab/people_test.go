@@ -126,7 +126,7 @@ func (p *people) change(x *sent) {
 	case 1:
 		s.command(x.user, "gqueue", "update", id, "--priority", "-50")
 	case 2:
-		if a := s.command(x.user, "gcancel", "--hold", id); a.code == 0 && strings.Contains(a.out, "hold") {
+		if a := s.command(x.user, "gcancel", "--hold", id); a.code == 0 && strings.Contains(a.out, ": held") {
 			time.Sleep(20 * time.Minute)
 			s.must(x.user, "gcancel", "--release", id)
 		}
