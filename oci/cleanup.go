@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"cmp"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
 	"gbatch/oci/rmtree"
