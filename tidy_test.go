@@ -53,7 +53,7 @@ var below = map[string][]string{
 	"internal/control": {"internal/control/ledger", "internal/control/templates", "internal/control/effects", "internal/job/indexes", "internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture",
 		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
-	"internal/store":       {"internal/job", "internal/state", "internal/store/floor"},
+	"internal/store":       {"internal/job", "internal/state", "internal/store/floor", "oci/boot"},
 	"internal/store/floor": {}, "internal/replica": {"internal/store", "oci/atomicfile", "oci/boot"},
 	"internal/tree":            {},
 	"internal/api":             {"internal/job", "internal/node", "internal/tree"},

@@ -153,7 +153,7 @@ func TestGarbledRecords(t *testing.T) {
 			s.start()
 			defer s.stop()
 			states := s.states()
-			if delete(states, 1); len(states) != 1 || r.Kind == state.KindJob && s.submit(hello(1), "").Number != 3 {
+			if delete(states, 1); len(states) != 1 || r.Kind == state.KindJob && s.submit(hello(1), "").Number < 3 {
 				t.Errorf("the other jobs are %v", states)
 			}
 		})

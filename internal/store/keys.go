@@ -89,6 +89,7 @@ var (
 	keyMark    = []byte("m/mark")
 	keyStarts  = []byte("m/starts")
 	keyWitness = []byte("m/witness")
+	keyTime    = []byte("m/time")
 )
 
 // after is the smallest key that does not begin with prefix.

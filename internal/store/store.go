@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -16,6 +17,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/internal/store/floor"
+	"gbatch/oci/boot"
 )
 
 // formatNumber is the version of keys and values that this program writes. An older
@@ -31,6 +33,9 @@ type Config struct {
 	// Recent is a file apart from Dir and what lies beside it, in memory if it can be, that has the last mark too: all of
 	// that may be put back from an older copy, which looks whole. Empty: none.
 	Recent string
+
+	Boot string           // of the machine, in which alone Recent shows that nothing came later; "": the present one
+	Now  func() time.Time // nil: the machine's wall clock
 
 	// Applied, if there is one, is told of each record of KindJob that a member has applied, before Apply returns.
 	// The value is only valid during the call, and nil of one that was deleted.
@@ -84,6 +89,12 @@ func Open(cfg Config) (*Store, error) {
 func (c Config) onDisk() Config {
 	if c.FS == nil {
 		c.FS = vfs.Default
+	}
+	if c.Boot == "" {
+		c.Boot, _ = boot.ID() // without one each start is the first one
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	return c
 }
@@ -146,8 +157,8 @@ func (s *Store) begin() error {
 	if s.floor, err = floor.Open(s.cfg.FS, s.cfg.floorFile(), s.mark); err != nil || s.cfg.Recent == "" {
 		return err
 	}
-	if s.recent, err = floor.Open(s.cfg.FS, s.cfg.Recent, s.mark); err != nil && s.cfg.Log != nil { // the store is whole without it
-		s.cfg.Log.Warn("a directory that is put back from a copy would only be noticed when nodes say what they were told", "error", err)
+	if s.recent, err = floor.OpenHere(s.cfg.FS, s.cfg.Recent, s.mark, s.cfg.Boot); err != nil && s.cfg.Log != nil { // the store is whole without it
+		s.cfg.Log.Warn("the next start cannot tell whether the directory is an older copy, and will leave out numbers of jobs", "error", err)
 	}
 	return nil
 }
@@ -163,7 +174,7 @@ func (s *Store) countStart() error {
 	err = errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
 		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil), s.noteStart(b), s.beginWitnesses(b, s.mark.Count == 0))
 	if err == nil && !s.member {
-		err = b.Delete(keyApplied, nil) // what others agreed on goes another way from here on
+		err = errors.Join(b.Delete(keyApplied, nil), s.leaveOut(b)) // what others agreed on goes another way from here on
 	}
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -261,7 +272,7 @@ func (s *Store) commit(b *pebble.Batch) error {
 // apply makes a batch durable here, together with the mark that counts it and what more says.
 func (s *Store) apply(b *pebble.Batch, more func(*pebble.Batch) error) error {
 	next := s.mark.Next(b.Repr())
-	err := errors.Join(b.Set(keyMark, next.Encode(), nil), testify(b, next.Count))
+	err := errors.Join(b.Set(keyMark, next.Encode(), nil), b.Set(keyTime, strconv.AppendInt(nil, s.cfg.Now().Unix(), 10), nil), testify(b, next.Count))
 	if err == nil && more != nil {
 		err = more(b)
 	}

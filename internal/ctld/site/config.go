@@ -300,13 +300,8 @@ func (c Config) SocketPath() string {
 }
 
 // RecentPath is where the controller notes how far its store has come, apart from the store: beside the socket,
-// which usually lies in memory. Empty where the socket lies in Dir: who puts that back puts back both.
-func (c Config) RecentPath() string {
-	if path := c.SocketPath(); filepath.Dir(path) != filepath.Clean(c.Dir) {
-		return path + ".mark"
-	}
-	return ""
-}
+// which usually lies in memory.
+func (c Config) RecentPath() string { return c.SocketPath() + ".mark" }
 
 // Rules is what the controller goes by.
 func (c Config) Rules() (control.Config, error) {
