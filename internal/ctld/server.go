@@ -198,6 +198,9 @@ func (s *Server) openStore() (err error) {
 		if err := os.MkdirAll(filepath.Dir(c.Recent), 0o755); err != nil {
 			return fmt.Errorf("make socket directory: %w", err)
 		}
+		if err := unanswered(s.rules.Now().SocketPath()); err != nil { // before the file beside it is another's
+			return err
+		}
 	}
 	s.store, err = store.Open(c)
 	return err
@@ -371,8 +374,9 @@ func listenAt(c site.Config, log *slog.Logger) ([]net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make socket directory: %w", err)
 	}
-	// The store's lock says that no other controller uses this directory, so a
-	// socket file that is there is left over.
+	if err := unanswered(path); err != nil { // else it is left over
+		return nil, err
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove old socket: %w", err)
 	}
@@ -388,6 +392,15 @@ func listenAt(c site.Config, log *slog.Logger) ([]net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("listen: %w (%s)", err, listenHint("listen", err)), socket.Close())
 	}
 	return []net.Listener{socket, tcp}, nil
+}
+
+// unanswered says where another program answers at a socket. The store's lock keeps others from this directory alone.
+func unanswered(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("another program answers at %s (%s)", path, listenHint("socket", nil)), conn.Close())
 }
 
 // Addresses are what the server listens on, the socket first.

@@ -36,3 +36,25 @@ func TestSocketRemoved(t *testing.T) {
 		}
 	}
 }
+
+// TestSocketInUse: a controller of another directory takes nobody's socket, and takes one that nobody answers at any more.
+func TestSocketInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	first := newSite(t, func(c *site.Config) { c.Socket = path })
+	other := &testSite{t: t, cfg: first.cfg}
+	other.cfg.Dir = t.TempDir()
+	wants(t, other.refused(), "another program answers at "+path)
+	if _, err := first.Cluster(t.Context()); err != nil {
+		t.Errorf("the first one is not reached any more: %v", err)
+	}
+	first.stop()
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first.start()
+}

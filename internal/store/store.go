@@ -88,7 +88,7 @@ func Open(cfg Config) (*Store, error) {
 // onDisk fills in the file system.
 func (c Config) onDisk() Config {
 	if c.FS == nil {
-		c.FS = vfs.Default
+		c.FS = lockingDisk{vfs.Default}
 	}
 	if c.Boot == "" {
 		c.Boot, _ = boot.ID() // without one each start is the first one
