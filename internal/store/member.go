@@ -8,7 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/batchrepr"
 
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -122,6 +121,9 @@ func (s *Store) Apply(place uint64, batch []byte) error {
 	if place <= s.applied.Load() {
 		return nil
 	}
+	if err := readBatch(batch, nil); err != nil {
+		return fmt.Errorf("read batch %d: %w", place, err)
+	}
 	b := s.db.NewBatch()
 	if err := b.SetRepr(bytes.Clone(batch)); err != nil {
 		return errors.Join(fmt.Errorf("read batch %d: %w", place, err), b.Close())
@@ -143,14 +145,9 @@ func (s *Store) Apply(place uint64, batch []byte) error {
 
 // tell gives the records of jobs in a batch to who wants to know of them.
 func (s *Store) tell(batch []byte) error {
-	r := batchrepr.Read(batch)
-	for {
-		kind, k, v, ok, err := r.Next()
-		if err != nil || !ok {
-			return err
-		}
+	return readBatch(batch, func(kind pebble.InternalKeyKind, k, v []byte) error {
 		if state.Kind(k[0]) != state.KindJob {
-			continue
+			return nil
 		}
 		rec, err := record(k, v)
 		if err != nil {
@@ -160,7 +157,8 @@ func (s *Store) tell(batch []byte) error {
 			rec.Value = nil
 		}
 		s.cfg.Applied(rec.Job, rec.Value)
-	}
+		return nil
+	})
 }
 
 // Commits counts what was committed, the same on each member that has all of it.
