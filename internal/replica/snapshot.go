@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/raft"
 )
@@ -70,7 +71,7 @@ func unpackStore(r io.Reader, dir string) error {
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || h.Name == ".." {
+		if h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || h.Name == ".." || sparse(h) {
 			return fmt.Errorf("it holds %q, which no store does", h.Name)
 		}
 		f, err := os.OpenFile(filepath.Join(dir, h.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -82,6 +83,16 @@ func unpackStore(r io.Reader, dir string) error {
 			return err
 		}
 	}
+}
+
+// sparse says that a file is larger than what was sent of it.
+func sparse(h *tar.Header) bool {
+	for k := range h.PAXRecords {
+		if strings.HasPrefix(k, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 func syncDir(dir string) error {
