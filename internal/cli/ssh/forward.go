@@ -15,21 +15,30 @@ import (
 
 // directTCP connects to an address as the job sees it: ssh's -L, -D, -W and -J.
 func (s *server) directTCP(ctx context.Context, c ssh.NewChannel) {
+	host, port, ok := tcpTarget(c.ExtraData())
+	if !ok {
+		_ = c.Reject(ssh.ConnectionFailed, "no address to connect to") // or the client has gone
+		return
+	}
+	if own(host) {
+		s.forward(ctx, c, port)
+		return
+	}
+	s.connect(ctx, c, "tcp", net.JoinHostPort(host, strconv.FormatUint(uint64(port), 10)))
+}
+
+// tcpTarget reads which address a client wants.
+func tcpTarget(payload []byte) (host string, port uint16, ok bool) {
 	var m struct {
 		Host       string
 		Port       uint32
 		Origin     string
 		OriginPort uint32
 	}
-	if err := ssh.Unmarshal(c.ExtraData(), &m); err != nil || m.Port == 0 || m.Port > 1<<16-1 {
-		_ = c.Reject(ssh.ConnectionFailed, "no address to connect to") // or the client has gone
-		return
+	if err := ssh.Unmarshal(payload, &m); err != nil || m.Port == 0 || m.Port > 1<<16-1 || strings.ContainsAny(m.Host, "\x00\n") {
+		return "", 0, false
 	}
-	if own(m.Host) {
-		s.forward(ctx, c, uint16(m.Port))
-		return
-	}
-	s.connect(ctx, c, "tcp", net.JoinHostPort(m.Host, strconv.FormatUint(uint64(m.Port), 10)))
+	return m.Host, uint16(m.Port), true
 }
 
 // own says that a name is the job's own loopback interface.
@@ -39,16 +48,25 @@ func own(host string) bool {
 
 // directUnix connects to a socket's path in the job.
 func (s *server) directUnix(ctx context.Context, c ssh.NewChannel) {
+	path, ok := unixTarget(c.ExtraData())
+	if !ok {
+		_ = c.Reject(ssh.ConnectionFailed, "no path to connect to") // or the client has gone
+		return
+	}
+	s.connect(ctx, c, "unix", path)
+}
+
+// unixTarget reads which path a client wants.
+func unixTarget(payload []byte) (path string, ok bool) {
 	var m struct {
 		Path     string
 		Reserved string
 		Unused   uint32
 	}
-	if err := ssh.Unmarshal(c.ExtraData(), &m); err != nil || m.Path == "" {
-		_ = c.Reject(ssh.ConnectionFailed, "no path to connect to") // or the client has gone
-		return
+	if err := ssh.Unmarshal(payload, &m); err != nil || m.Path == "" || strings.Contains(m.Path, "\x00") {
+		return "", false
 	}
-	s.connect(ctx, c, "unix", m.Path)
+	return m.Path, true
 }
 
 // forward joins a channel with a port of the job by the node's own way, which

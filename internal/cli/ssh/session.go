@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -104,11 +105,26 @@ func cells(n uint32) uint16 { return uint16(min(n, 1<<16-1)) }
 
 func (se *session) env(payload []byte) bool {
 	var m struct{ Name, Value string }
-	if ssh.Unmarshal(payload, &m) != nil || m.Name == "" || strings.ContainsAny(m.Name, "=\x00") || strings.Contains(m.Value, "\x00") ||
-		len(m.Name)+len(m.Value) > maxVariable || len(se.start.Env) >= maxVariables {
+	return ssh.Unmarshal(payload, &m) == nil && se.variable(m.Name, m.Value)
+}
+
+// variable gives the command a variable, if it can be one and there is room.
+func (se *session) variable(name, value string) bool {
+	if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") ||
+		len(name)+len(value) > maxVariable || len(se.start.Env) >= maxVariables {
 		return false
 	}
-	se.start.Env = append(se.start.Env, m.Name+"="+m.Value)
+	start := se.start
+	start.Env = append(slices.Clip(start.Env), name+"="+value)
+	return se.begin(start)
+}
+
+// begin has the command begin like that, if it can be told to the node.
+func (se *session) begin(start api.ExecStart) bool {
+	if len(api.JSONFrame(api.FrameStart, start).Data) >= api.MaxFrame/2 {
+		return false
+	}
+	se.start = start
 	return true
 }
 
@@ -121,10 +137,10 @@ func (se *session) terminal(payload []byte) bool {
 	if ssh.Unmarshal(payload, &m) != nil {
 		return false
 	}
-	se.start.Terminal, se.start.Width, se.start.Height = true, cells(m.Width), cells(m.Height)
-	if m.Term != "" {
-		se.start.Env = append(se.start.Env, "TERM="+m.Term)
+	if m.Term != "" && !se.variable("TERM", m.Term) {
+		return false
 	}
+	se.start.Terminal, se.start.Width, se.start.Height = true, cells(m.Width), cells(m.Height)
 	return true
 }
 
@@ -135,8 +151,9 @@ func (se *session) command(payload []byte) bool {
 		return false
 	}
 	const script = `if [ -x /bin/bash ]; then exec /bin/bash -c "$0"; fi; exec /bin/sh -c "$0"`
-	se.start.Args = []string{"/bin/sh", "-c", script, m.Command}
-	return len(api.JSONFrame(api.FrameStart, se.start).Data) < api.MaxFrame/2
+	start := se.start
+	start.Args = []string{"/bin/sh", "-c", script, m.Command}
+	return se.begin(start)
 }
 
 func (se *session) subsystem(payload []byte) bool {
