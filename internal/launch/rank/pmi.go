@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,7 +25,8 @@ type pmi struct {
 	mu      sync.Mutex
 	known   map[string]string // that all have put before the last barrier
 	put     map[string]string // since, by tasks here
-	waiting []net.Conn        // at the barrier
+	size    int               // of put, in bytes
+	waiting []net.Conn        // at the barrier, each once
 	conns   []net.Conn
 }
 
@@ -73,17 +75,7 @@ func (p *pmi) serve(t *task, conn net.Conn) {
 	in := bufio.NewScanner(conn)
 	in.Buffer(nil, 64<<10)
 	for in.Scan() {
-		q := map[string]string{}
-		for word := range strings.FieldsSeq(in.Text()) {
-			if name, value, ok := strings.Cut(word, "="); ok {
-				q[name] = value
-			}
-		}
-		// A value may have blanks: it is what is behind the last name.
-		if _, value, ok := strings.Cut(in.Text(), " value="); ok {
-			q["value"] = value
-		}
-		if answer := p.answer(t, conn, q); answer != "" {
+		if answer := p.answer(t, conn, readPMI(in.Text())); answer != "" {
 			if _, err := conn.Write([]byte(answer + "\n")); err != nil {
 				return
 			}
@@ -91,8 +83,27 @@ func (p *pmi) serve(t *task, conn net.Conn) {
 	}
 }
 
-// maxPut bounds what tasks of one rank may put between two barriers.
-const maxPut = 4 << 20
+// readPMI takes a line apart: names with values.
+func readPMI(line string) map[string]string {
+	q := map[string]string{}
+	for word := range strings.FieldsSeq(line) {
+		if name, value, ok := strings.Cut(word, "="); ok {
+			q[name] = value
+		}
+	}
+	// A value may have blanks: it is what is behind the last name.
+	if _, value, ok := strings.Cut(line, " value="); ok {
+		q["value"] = value
+	}
+	return q
+}
+
+// maxPut bounds what tasks of one rank may put between two barriers, in bytes; each
+// value has what it costs on the way beside it.
+const (
+	maxPut  = 4 << 20
+	putCost = 64
+)
 
 func (p *pmi) answer(t *task, conn net.Conn, q map[string]string) string {
 	switch q["cmd"] {
@@ -109,10 +120,7 @@ func (p *pmi) answer(t *task, conn net.Conn, q map[string]string) string {
 	case "get_ranks2hosts", "create_kvs", "destroy_kvs", "spawn", "publish_name", "unpublish_name", "lookup_name":
 		return fmt.Sprintf("cmd=%s_result rc=-1 msg=not_supported", q["cmd"])
 	case "put":
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.put[q["key"]] = q["value"]
-		if len(p.put)*1200 > maxPut {
+		if !p.keep(q["key"], q["value"]) {
 			return "cmd=put_result rc=-1 msg=too_much"
 		}
 		return "cmd=put_result rc=0 msg=success"
@@ -130,6 +138,21 @@ func (p *pmi) answer(t *task, conn net.Conn, q map[string]string) string {
 		return ""
 	}
 	return fmt.Sprintf("cmd=%s rc=-1 msg=unknown_cmd", q["cmd"])
+}
+
+// keep takes in what a task puts, unless that is too much.
+func (p *pmi) keep(key, value string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	more := len(key) + len(value) + putCost
+	if old, ok := p.put[key]; ok {
+		more = len(value) - len(old)
+	}
+	if p.size+more > maxPut {
+		return false
+	}
+	p.put[key], p.size = value, p.size+more
+	return true
 }
 
 func (p *pmi) get(key string) string {
@@ -171,6 +194,9 @@ func (p *pmi) mapping() string {
 func (p *pmi) arrive(conn net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if slices.Contains(p.waiting, conn) {
+		return // it says so again, and yet is one task
+	}
 	p.waiting = append(p.waiting, conn)
 	if len(p.waiting) == len(p.g.placed.Tasks) {
 		_ = p.g.conn.Send(launch.KindPMI, 0, launch.PMIBarrier{Put: p.put})
@@ -186,7 +212,7 @@ func (p *pmi) receive(f launch.Frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.Copy(p.known, b.Put)
-	p.put = map[string]string{}
+	p.put, p.size = map[string]string{}, 0
 	waiting := p.waiting
 	p.waiting = nil
 	for _, c := range waiting {
