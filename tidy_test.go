@@ -142,7 +142,7 @@ var below = map[string][]string{
 	"internal/noded/exporter": {"internal/node", "internal/api", "internal/gpu", "internal/job", "internal/metrics",
 		"internal/noded/config", "internal/noded/devices", "internal/noded/identity", "oci/image"},
 	"internal/noded/network": {"internal/node", "internal/job", "internal/noded/config", "internal/noded/reason", "oci",
-		"oci/netns", "internal/api", "oci/hostnet"},
+		"oci/netns", "internal/api", "oci/hostnet", "oci/userns"},
 	"internal/noded/preflight": {"internal/node", "cgroups", "internal/client", "internal/gpu", "internal/noded/config",
 		"internal/noded/identity", "oci/apparmor", "oci/atomicfile", "oci/image", "oci/netns", "oci", "internal/noded/disk",
 		"oci/hostnet", "oci/runtimes", "internal/noded/program"},

@@ -76,7 +76,11 @@ func (a *Agent) sweepHost() error {
 	groups, networks := map[string]bool{}, map[job.RankID]network.Kept{}
 	for _, r := range a.all() {
 		if s := r.Status(); s.Exit == nil {
-			groups[a.host.CgroupPath(r.Place())], networks[r.Place()] = true, network.Kept{Ports: s.Ports, Order: r.Order()}
+			kept := rank.Kept(r)
+			if owner := a.ranks[r.Place()]; owner != nil {
+				kept.Link = rank.Kept(owner).Link
+			}
+			groups[a.host.CgroupPath(r.Place())], networks[r.Place()] = true, kept
 		}
 	}
 	gone, err := cgroups.Sweep(a.host.CgroupPrefix(), func(path string) bool { return groups[path] || a.hooks.Group(path) })

@@ -18,6 +18,7 @@ type Attached struct {
 	Namespace *os.File
 	Addr      netip.Addr
 	Gateway   netip.Addr
+	Link      string // the host's interface
 }
 
 // inner is the interface's name in a namespace.
@@ -26,8 +27,8 @@ const inner = "eth0"
 // maxOwner is what the kernel keeps of an interface's alias.
 const maxOwner = 255
 
-// errFull says that the subnet has no address left.
-var errFull = errors.New("all addresses of the node's network are in use")
+// ErrFull says that the subnet has no address left.
+var ErrFull = errors.New("all addresses of the node's network are in use")
 
 // Attach makes a namespace for an owner, in place of one it may have had, or takes
 // one that was made before, such as one that belongs to a user namespace. It is the
@@ -80,7 +81,36 @@ func (n *Network) attach(owner string, ns *os.File, g *Gang) (*Attached, error) 
 		return nil, err
 	}
 	n.trace("done")
-	return &Attached{Namespace: ns, Addr: addr, Gateway: n.gateway()}, nil
+	return &Attached{Namespace: ns, Addr: addr, Gateway: n.gateway(), Link: p.link}, nil
+}
+
+// Give makes what was attached for one owner another one's. It asks nothing of the
+// kernel, so the interface still has its first owner's mark: until Mark has changed
+// it, Keep has to be told the interface.
+func (n *Network) Give(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.attached[to] = n.attached[from]
+	delete(n.attached, from)
+}
+
+// Mark marks an owner's interface as the owner's, for people and for Sweep.
+func (n *Network) Mark(owner string) error {
+	n.mu.Lock()
+	name, ok := n.attached[owner]
+	n.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	link, err := n.host.LinkByName(name)
+	if err == nil {
+		err = n.host.LinkSetAlias(link, owner)
+	}
+	// It may have gone with its namespace.
+	if gone := (netlink.LinkNotFoundError{}); err == nil || errors.As(err, &gone) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return fmt.Errorf("mark interface %s: %w", name, err)
 }
 
 // pair is a pair of interfaces: the host's, and one in a namespace.
@@ -89,6 +119,7 @@ type pair struct {
 	ns     *os.File
 	inner  string // the name of the one in the namespace
 	hidden bool   // which has no address: the namespace's is on its loopback interface
+	link   string // the host's, when it is there
 }
 
 // connect makes the pair of interfaces and the host's side of it. Names and
@@ -106,14 +137,15 @@ func (n *Network) connect(p *pair) (netip.Addr, error) {
 		addr := address(n.cfg.Subnet, n.cursor)
 		err := n.connectAs(p, n.linkName(n.cursor), addr)
 		if err == nil {
-			n.attached[p.owner] = n.linkName(n.cursor)
+			p.link = n.linkName(n.cursor)
+			n.attached[p.owner] = p.link
 			return addr, nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
 			return netip.Addr{}, err
 		}
 	}
-	return netip.Addr{}, errFull
+	return netip.Addr{}, ErrFull
 }
 
 func (n *Network) connectAs(p *pair, name string, addr netip.Addr) error {
@@ -227,11 +259,15 @@ func (n *Network) remove(name string) error {
 }
 
 // Keep says that an owner is to be kept by Sweep, with its ports and, unless g
-// is nil, as a member of a gang.
-func (n *Network) Keep(owner string, ports []uint16, g *Gang) {
+// is nil, as a member of a gang. The interface link is its own if it has the mark of
+// nobody who is kept; "" is none but the one with its mark.
+func (n *Network) Keep(owner, link string, ports []uint16, g *Gang) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.kept[owner] = true
+	if link != "" {
+		n.keptLinks[link] = owner
+	}
 	if len(ports) > 0 {
 		n.published[owner] = ports
 	}
@@ -249,6 +285,7 @@ func (n *Network) Sweep() (removed []string, err error) {
 	defer n.mu.Unlock()
 	removed, err = n.sweep()
 	clear(n.kept)
+	clear(n.keptLinks)
 	return removed, errors.Join(err, n.install())
 }
 
@@ -261,6 +298,11 @@ func (n *Network) sweep() (removed []string, err error) {
 	for _, l := range links {
 		name, owner := l.Attrs().Name, l.Attrs().Alias
 		if _, ours := n.numberOf(name); !ours || n.kept[owner] {
+			continue
+		}
+		if whose := n.keptLinks[name]; whose != "" {
+			delete(n.attached, owner)
+			n.attached[whose] = name
 			continue
 		}
 		if err := n.remove(name); err != nil {

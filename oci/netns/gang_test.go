@@ -256,8 +256,8 @@ func TestGangTakesNothingFromStrangers(t *testing.T) {
 	victimNet.Close()
 	victim.do(func() (err error) { victimNet, err = Open(Config{Node: "b"}); return err })
 	try()
-	victimNet.Keep("rank", nil, g)
-	victimNet.Keep("another", nil, nil)
+	victimNet.Keep("rank", "", nil, g)
+	victimNet.Keep("another", "", nil, nil)
 	victim.do(func() error { _, err := victimNet.Sweep(); return err })
 	try()
 	// And when something else removes all rules.

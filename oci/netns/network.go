@@ -68,6 +68,7 @@ type Network struct {
 	published map[string][]uint16 // ports by owner
 	gangs     map[string]*Gang    // by owner
 	kept      map[string]bool     // owners that Sweep shall keep
+	keptLinks map[string]string   // owners by interface, likewise
 	cursor    int                 // the number given last
 	looked    bool                // the table was there at the firewall's generation seen
 	seen      uint32
@@ -99,7 +100,7 @@ func open(cfg Config) (*Network, error) {
 	table := tableName(cfg.Node)
 	n := &Network{
 		cfg: cfg, table: table, links: table + "-", host: h,
-		attached: map[string]string{}, published: map[string][]uint16{}, gangs: map[string]*Gang{}, kept: map[string]bool{}, trace: func(string) {},
+		attached: map[string]string{}, published: map[string][]uint16{}, gangs: map[string]*Gang{}, kept: map[string]bool{}, keptLinks: map[string]string{}, trace: func(string) {},
 	}
 	if err := n.begin(); err != nil {
 		h.Close()

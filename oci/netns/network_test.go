@@ -238,8 +238,8 @@ func TestDetachEndsConnectionsAndFreesTheAddress(t *testing.T) {
 	for _, owner := range []string{"1", "2", "3", "4", "5"} {
 		last = attach(t, n, owner)
 	}
-	if _, err := n.Attach("6", nil, nil); !errors.Is(err, errFull) {
-		t.Fatalf("got %v, want %v", err, errFull)
+	if _, err := n.Attach("6", nil, nil); !errors.Is(err, ErrFull) {
+		t.Fatalf("got %v, want %v", err, ErrFull)
 	}
 	must(t, n.Detach("5"))
 	must(t, n.Detach("5")) // twice is fine

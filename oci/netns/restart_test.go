@@ -21,7 +21,7 @@ func TestRestart(t *testing.T) {
 	first.Close()
 
 	second := openNetwork(t, Config{})
-	second.Keep("kept", nil, nil)
+	second.Keep("kept", "", nil, nil)
 	removed, err := second.Sweep()
 	must(t, err)
 	if diff := cmp.Diff([]string{"dropped"}, removed); diff != "" {

@@ -62,6 +62,11 @@ func extents(root uint32, same []uint32, first uint32) []specs.LinuxIDMapping {
 // IsZero says that there is no map.
 func (m Map) IsZero() bool { return len(m.UIDs) == 0 && len(m.GIDs) == 0 }
 
+// Equal says that two maps are the same.
+func (m Map) Equal(other Map) bool {
+	return slices.Equal(m.UIDs, other.UIDs) && slices.Equal(m.GIDs, other.GIDs)
+}
+
 // Host returns the host's ids of a user and a group of the container. False
 // means that the container has no such id.
 func (m Map) Host(uid, gid uint32) (hostUID, hostGID int, ok bool) {

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
 	"gbatch/oci/netns"
+	"gbatch/oci/userns"
 )
 
 // Attachment is a rank's own network until its shim holds it. A nil one stands
@@ -26,31 +28,26 @@ type Attachment struct {
 	files     []*os.File
 }
 
-// Join makes the rank's network and takes its ports; it returns nil where the
-// rank has the node's. namespace makes the one that the rank's network lives
-// in; it may return nil for one that belongs to the node. After an error Detach
-// removes what there is.
-func (n *Network) Join(id job.RankID, o *api.RunOrder, namespace func() (*os.File, error)) (*Attachment, error) {
+// Join makes the user namespace of a rank with these ids, nil where they are the
+// node's, and the rank's network, in which it takes the rank's ports; the network is
+// nil where the rank has the node's. After an error Detach removes what there is.
+func (n *Network) Join(id job.RankID, o *api.RunOrder, ids userns.Map) (*Attachment, *os.File, error) {
 	switch host := o.Spec.Network() == job.NetworkHost; {
 	case host && n.noHost:
-		return nil, reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one asks for", n.node)
+		return nil, nil, reason.Errorf(job.BadSpec, "%s does not let jobs use its own network, which this one asks for", n.node)
 	case host:
-		return nil, nil
+		made, err := namespaces(ids, false)
+		return nil, made.User, err
 	case n.own == nil:
-		return nil, reason.Errorf(job.BadSpec, "jobs cannot have a network of their own on %s: %s", n.node, n.why)
+		return nil, nil, reason.Errorf(job.BadSpec, "jobs cannot have a network of their own on %s: %s", n.node, n.why)
 	}
 	g, err := n.gang(id, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ns, err := namespace()
+	at, user, err := n.attach(id.String(), ids, g)
 	if err != nil {
-		return nil, err
-	}
-	at, err := n.own.Attach(id.String(), ns, g)
-	if err != nil {
-		ns.Close()
-		return nil, err
+		return nil, nil, err
 	}
 	a := &Attachment{net: n.own, at: at, gang: g}
 	if g != nil {
@@ -62,9 +59,62 @@ func (n *Network) Join(id job.RankID, o *api.RunOrder, namespace func() (*os.Fil
 	}
 	if err != nil {
 		a.Close()
-		return nil, err
+		user.Close()
+		return nil, nil, err
 	}
-	return a, nil
+	return a, user, nil
+}
+
+// attach takes a network that was made ahead, or makes one.
+func (n *Network) attach(owner string, ids userns.Map, g *netns.Gang) (*netns.Attached, *os.File, error) {
+	if g == nil {
+		defer n.ahead.used(ids)
+		if s := n.ahead.take(ids); s != nil {
+			if _, err := n.own.Ensure(); err == nil { // never run without isolation
+				n.own.Give(s.owner, owner)
+				n.ahead.mark(owner)
+				return s.at, s.user, nil
+			}
+			n.ahead.drop(s)
+		}
+	}
+	made, at, err := attachNew(n.own, owner, ids, g)
+	if errors.Is(err, netns.ErrFull) && n.ahead.clear() {
+		made, at, err = attachNew(n.own, owner, ids, g)
+	}
+	return at, made.User, err
+}
+
+// attachNew makes the namespaces and the network in them.
+func attachNew(own *netns.Network, owner string, ids userns.Map, g *netns.Gang) (userns.Namespaces, *netns.Attached, error) {
+	made, err := namespaces(ids, true)
+	if err != nil {
+		return made, nil, err
+	}
+	at, err := own.Attach(owner, made.Net, g)
+	if err != nil {
+		made.Close()
+		return userns.Namespaces{}, nil, err
+	}
+	return made, at, nil
+}
+
+// namespaces are those of a container with these ids; where they are the node's, it
+// has the node's user namespace, and its network is made with the interface.
+func namespaces(ids userns.Map, net bool) (userns.Namespaces, error) {
+	if ids.IsZero() {
+		return userns.Namespaces{}, nil
+	}
+	return userns.New(ids, net)
+}
+
+// Link is the interface that the node has for the rank's network; empty: none. It is
+// to be recorded before anything runs in that network.
+func (a *Attachment) Link() string {
+	if a == nil {
+		return ""
+	}
+	return a.at.Link
 }
 
 // listen takes a port of the node for each mapping.

@@ -18,7 +18,8 @@ import (
 type Network struct {
 	node     string
 	own      *netns.Network // nil: jobs cannot have one of their own
-	why      string         // so
+	ahead    ahead
+	why      string // so
 	settings config.NetworkSettings
 	noHost   bool
 	address  netip.Addr // of the node, for gangs; invalid: ranks cannot share a network with those of other nodes
@@ -51,6 +52,7 @@ func Open(c *config.Config, address string, log *slog.Logger, holder Holder) (*N
 	}
 	switch {
 	case err == nil:
+		n.ahead = ahead{own: n.own, most: c.Launches, log: log}
 		if n.address, n.noGangs = gangAddress(address); n.noGangs != nil {
 			log.Warn("jobs on several nodes cannot run here, unless they may use the node's network", "error", n.noGangs)
 		}
@@ -106,6 +108,7 @@ func (n *Network) Close(running int) error {
 	if n == nil || n.own == nil {
 		return nil
 	}
+	n.ahead.close()
 	n.own.Close()
 	if !n.swept || running > 0 {
 		return nil
@@ -115,6 +118,7 @@ func (n *Network) Close(running int) error {
 
 // Kept is a rank that runs, as it was recorded.
 type Kept struct {
+	Link  string // see Attachment.Link
 	Ports []job.PortMapping
 	Order *api.RunOrder
 }
@@ -134,7 +138,7 @@ func (n *Network) Sweep(running map[job.RankID]Kept) ([]string, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("network of the gang of rank %s: %w", id, err))
 		}
-		n.own.Keep(id.String(), hostPorts(k.Ports), g)
+		n.own.Keep(id.String(), k.Link, hostPorts(k.Ports), g)
 	}
 	gone, err := n.own.Sweep()
 	n.swept = err == nil

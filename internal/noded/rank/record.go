@@ -40,6 +40,7 @@ type rankRecord struct {
 
 	Home *job.RankID `json:"home,omitempty"` // whose container it runs in; absent: its own
 
+	Link   string            `json:"link,omitempty"` // the node's interface for its network
 	Ports  []job.PortMapping `json:"ports,omitempty"`
 	Cached []string          `json:"cached,omitempty"` // keys of inputs that it uses
 }
@@ -75,7 +76,7 @@ func loadRecord(dir string) (rankRecord, error) {
 // record notes durably, before anything of the user's can run, what the rank
 // is and which cores it has.
 func (r *Rank) record(s *state) error {
-	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Before: r.digests(), Boot: r.node.Boot, Ports: s.now().Ports, Cached: r.inputs.Cached}
+	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Before: r.digests(), Boot: r.node.Boot, Link: r.link, Ports: s.now().Ports, Cached: r.inputs.Cached}
 	if r.order.at != r.order.id {
 		rec.Home = &r.order.at
 	}

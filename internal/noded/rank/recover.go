@@ -78,6 +78,7 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 	dir := n.Dir(id)
 	rec, recErr := loadRecord(dir)
 	r := newRank(n, id, rec.Order)
+	r.link = rec.Link
 	r.state.status.Image, r.state.status.Cores, r.state.status.Ports = rec.Digest, rec.Cores, rec.Ports
 	var err error
 	if r.state.status.Signalled, err = lastSignalled(dir); err != nil {

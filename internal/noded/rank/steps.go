@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -46,8 +45,12 @@ func (r *Rank) steps() []step {
 		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it, when the rank is over
 		{"slot", r.slot.take, r.slot.giveBack},
 		{"storage", func(context.Context) error { return r.bindAll() }, r.unbindAll},
-		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
-		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
+		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing}, // goes with the storage
+		{"network", func(context.Context) (err error) {
+			r.net, err = joinNetwork(n.Network, &r.user, o, s)
+			r.link = r.net.Link()
+			return err
+		}, r.leaveNetwork}, // the host's part goes with remove
 		{"files", func(context.Context) (err error) { r.written, err = r.files(); return err }, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
@@ -165,10 +168,8 @@ func takeCores(m *cores.Map, d devices.Devices, o *order, s *state) (cores.Grant
 }
 
 func joinNetwork(n *network.Network, u *user, o *order, s *state) (*network.Attachment, error) {
-	a, err := n.Join(o.id, &o.RunOrder, func() (*os.File, error) { return u.open(true) })
-	if err == nil && a == nil {
-		_, err = u.open(false)
-	}
+	a, space, err := n.Join(o.id, &o.RunOrder, u.ids)
+	u.space = space
 	if a != nil {
 		s.change(contact.WithinProgress, func(st *node.RankStatus) { st.Ports = a.Ports() })
 	}

@@ -64,20 +64,6 @@ func (n *Node) allows(s *job.Spec) error {
 	return nil
 }
 
-// open makes the user namespace, and if own is set a network namespace that
-// belongs to it. The latter is nil where the container has the node's ids.
-func (u *user) open(own bool) (net *os.File, err error) {
-	if u.ids.IsZero() {
-		return nil, nil
-	}
-	ns, err := userns.New(u.ids, own)
-	if err != nil {
-		return nil, err
-	}
-	u.space = ns.User
-	return ns.Net, nil
-}
-
 func (u *user) close() {
 	u.space.Close()
 	u.space = nil

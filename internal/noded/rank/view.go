@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/exporter"
+	"gbatch/internal/noded/network"
 	"gbatch/oci"
 )
 
@@ -32,6 +33,12 @@ func (r *Rank) Told() bool {
 
 // Order is what was ordered of the rank. Only its allocation ever changes.
 func (r *Rank) Order() *api.RunOrder { return &r.order.RunOrder }
+
+// Kept is what is kept over a restart of the daemon of the network that the rank's
+// container has.
+func Kept(r *Rank) network.Kept {
+	return network.Kept{Link: r.link, Ports: r.Status().Ports, Order: &r.order.RunOrder}
+}
 
 // Use is what a rank that runs has used, nil if nothing was measured yet.
 func (r *Rank) Use() *api.RankUse {
