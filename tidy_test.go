@@ -101,7 +101,7 @@ var below = map[string][]string{
 	"internal/ctld/rules": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/loop", "internal/ctld/site",
 		"internal/ctld/wire", "internal/state", "internal/store"},
 	"internal/ctld/samples": {"internal/api", "internal/job", "internal/node"},
-	"internal/ctld/site": {"internal/reach", "internal/control/partition", "internal/ctld/archive", "accounting", "internal/api", "internal/control", "internal/control/ask", "internal/document", "internal/job", "internal/settings", "internal/units", "oci/ref", "sched",
+	"internal/ctld/site": {"oci/atomicfile", "internal/reach", "internal/control/partition", "internal/ctld/archive", "accounting", "internal/api", "internal/control", "internal/control/ask", "internal/document", "internal/job", "internal/settings", "internal/units", "oci/ref", "sched",
 		"internal/node", "internal/control/quota"},
 	"internal/ctld/streams": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/keep", "internal/ctld/loop", "internal/job", "internal/node", "internal/state", "oci/logs"},
 	"internal/ctld/usage": {"accounting", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore",

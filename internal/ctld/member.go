@@ -55,6 +55,9 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
+	if err := cfg.CheckFiles(); err != nil {
+		return nil, err
+	}
 	if m.pki, err = pki.Open(cfg.Dir, time.Now); err != nil {
 		return nil, err
 	}

@@ -117,6 +117,9 @@ func open(source func() (site.Config, error), leads *leadership, m Machine, log 
 
 func (s *Server) open() error {
 	cfg := s.rules.Now()
+	if err := cfg.CheckFiles(); err != nil {
+		return err
+	}
 	err := s.openStore()
 	if err != nil {
 		return err

@@ -310,9 +310,34 @@ func (a *Agent) openState() error {
 		}
 		a.locks = append(a.locks, held)
 	}
-	var err error
-	a.instance, err = identity.LoadInstance(a.cfg.StateDir)
+	err := a.removePipes()
+	if err == nil {
+		a.instance, err = identity.LoadInstance(a.cfg.StateDir)
+	}
 	return err
+}
+
+// removePipes removes what is in the place of a file of the node's or a rank's and is a named pipe or a device: whoever
+// opened it would wait for ever. It is then as if the file was gone.
+func (a *Agent) removePipes() error {
+	ranks, err := filepath.Glob(filepath.Join(a.dirRanks(), "*"))
+	if err != nil {
+		return err
+	}
+	dirs := []string{a.cfg.StateDir, filepath.Join(a.cfg.StateDir, "prologs")}
+	for _, r := range ranks {
+		dirs = append(dirs, r, filepath.Join(r, "box"), filepath.Join(r, "box", "log"))
+	}
+	for _, dir := range dirs {
+		pipes, _ := atomicfile.Pipes(dir) // what is no directory has none
+		for _, path := range pipes {
+			a.log.Error("a named pipe or a device is in the place of a file, and is removed: what was in the file is lost", "path", path)
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // moveContact moves the note of the last contact from where earlier versions

@@ -36,7 +36,7 @@ func TestDamagedFiles(t *testing.T) {
 	s.want(whole, order(patient))
 	s.ready(whole)
 	ranks := map[string]job.RankID{}
-	for i, file := range []string{"exit.json", "exit.json is a directory", "shim.json", "no shim.json", "shim.json of one that runs", "no shim.json of one that runs"} {
+	for i, file := range []string{"exit.json", "exit.json is a directory", "shim.json", "no shim.json", "shim.json of one that runs", "no shim.json of one that runs", "pipes for rank.json, limit.json and shim.json"} {
 		ranks[file] = rankID(10 + i)
 		s.want(ranks[file], order(patient))
 		s.ready(ranks[file])
@@ -47,6 +47,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const pipes = "pipes for rank.json, limit.json and shim.json"
 	ended := []string{"exit.json", "exit.json is a directory", "shim.json", "no shim.json"}
 	for _, file := range ended {
 		if !strings.HasPrefix(file, "exit.json") { // its shim first, which could write how it ended
@@ -67,6 +68,10 @@ func TestDamagedFiles(t *testing.T) {
 	directory := box("exit.json is a directory") + "/exit.json"
 	err = errors.Join(err, flipDigit(box("exit.json")+"/exit.json"), os.Remove(directory), os.Mkdir(directory, 0o700), flipDigit(box("shim.json")+"/shim.json"), flipDigit(box("shim.json of one that runs")+"/shim.json"),
 		os.Remove(box("no shim.json")+"/shim.json"), os.Remove(box("no shim.json of one that runs")+"/shim.json"))
+	for _, file := range []string{"../rank.json", "../limit.json", "shim.json"} {
+		path := filepath.Join(box(pipes), file)
+		err = errors.Join(err, os.Remove(path), syscall.Mkfifo(path, 0o600))
+	}
 	for _, file := range []string{"faults.json", "reboot.json", "ids.json", "instance", "records", "health.json"} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(s.cfg.StateDir, file), []byte("\x00{garbled"), 0o600))
 	}
@@ -78,7 +83,7 @@ func TestDamagedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = s.spawn(1)
-	for _, file := range ended {
+	for _, file := range append(ended, pipes) {
 		if e := s.exit(ranks[file]); e.Reason != job.NodeFail {
 			t.Errorf("%s: it ended with %+v", file, e)
 		}

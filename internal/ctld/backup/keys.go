@@ -99,7 +99,7 @@ func fingerprint(path string) (string, error) {
 // AcceptLoss makes a controller go on without what it has lost: a key file by its
 // name, or commits by the token that the refused start gave.
 func AcceptLoss(c site.Config, what string) error {
-	if err := c.Alone(); err != nil {
+	if err := errors.Join(c.Alone(), c.CheckFiles()); err != nil {
 		return err
 	}
 	cfg := store.Config{Dir: filepath.Join(c.Dir, site.StoreDir), Recent: c.RecentPath()}

@@ -26,7 +26,7 @@ type Report struct {
 // Check looks at the records of a controller's directory. With takeOut, those
 // that cannot be read are set aside.
 func Check(c site.Config, now sched.Time, takeOut bool) (Report, error) {
-	if err := c.Alone(); err != nil {
+	if err := errors.Join(c.Alone(), c.CheckFiles()); err != nil {
 		return Report{}, err
 	}
 	st, err := store.Open(store.Config{Dir: filepath.Join(c.Dir, site.StoreDir), Recent: c.RecentPath()})

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/settings"
 	"gbatch/internal/units"
+	"gbatch/oci/atomicfile"
 	"gbatch/sched"
 )
 
@@ -302,6 +303,20 @@ func (c Config) SocketPath() string {
 // RecentPath is where the controller notes how far its store has come, apart from the store: beside the socket,
 // which usually lies in memory.
 func (c Config) RecentPath() string { return c.SocketPath() + ".mark" }
+
+// CheckFiles says what in Dir, or in the store, is in the place of a file and none: to open it would wait for ever.
+func (c Config) CheckFiles() error {
+	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, StoreDir)} {
+		pipes, err := atomicfile.Pipes(dir)
+		if err != nil {
+			return fmt.Errorf("look through the state directory: %w", err)
+		}
+		if len(pipes) > 0 {
+			return fmt.Errorf("%s is a named pipe or a device, where a file was: remove it and put the file back, or restore a backup by `gctld restore`", pipes[0])
+		}
+	}
+	return nil
+}
 
 // Rules is what the controller goes by.
 func (c Config) Rules() (control.Config, error) {
