@@ -371,41 +371,6 @@ func (s *Server) listen() error {
 	return err
 }
 
-// listenAt opens the unix socket and, if there is one, the TCP address of a controller.
-func listenAt(c site.Config, log *slog.Logger) ([]net.Listener, error) {
-	path := c.SocketPath()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("make socket directory: %w", err)
-	}
-	if err := unanswered(path); err != nil { // else it is left over
-		return nil, err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove old socket: %w", err)
-	}
-	socket, err := openSocket(path, log)
-	if err != nil {
-		return nil, err
-	}
-	if c.Listen == "" {
-		return []net.Listener{socket}, nil
-	}
-	tcp, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w (%s)", err, listenHint("listen", err)), socket.Close())
-	}
-	return []net.Listener{socket, tcp}, nil
-}
-
-// unanswered says where another program answers at a socket. The store's lock keeps others from this directory alone.
-func unanswered(path string) error {
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		return nil
-	}
-	return errors.Join(fmt.Errorf("another program answers at %s (%s)", path, listenHint("socket", nil)), conn.Close())
-}
-
 // Addresses are what the server listens on, the socket first.
 func (s *Server) Addresses() []string {
 	var out []string

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"gbatch/internal/ctld/site"
 )
 
 // socketLook is how often it is looked whether the socket's file is still there.
@@ -107,4 +109,39 @@ func listenHint(setting string, err error) string {
 		return "mend the look-up of names on this machine, or give `" + setting + "` an IP address in the configuration, as 192.0.2.1:PORT"
 	}
 	return "change `" + setting + "` in the configuration, or stop what uses it"
+}
+
+// listenAt opens the unix socket and, if there is one, the TCP address of a controller.
+func listenAt(c site.Config, log *slog.Logger) ([]net.Listener, error) {
+	path := c.SocketPath()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("make socket directory: %w", err)
+	}
+	if err := unanswered(path); err != nil { // else it is left over
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove old socket: %w", err)
+	}
+	socket, err := openSocket(path, log)
+	if err != nil {
+		return nil, err
+	}
+	if c.Listen == "" {
+		return []net.Listener{socket}, nil
+	}
+	tcp, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w (%s)", err, listenHint("listen", err)), socket.Close())
+	}
+	return []net.Listener{socket, tcp}, nil
+}
+
+// unanswered says where another program answers at a socket. The store's lock keeps others from this directory alone.
+func unanswered(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("another program answers at %s (%s)", path, listenHint("socket", nil)), conn.Close())
 }
