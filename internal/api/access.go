@@ -116,6 +116,8 @@ type Site struct {
 	GraceS           int64     `json:"graceS,omitempty"`           // between the stop signal and the end
 	DefaultQOS       string    `json:"defaultQos,omitempty"`
 	QOS              []SiteQOS `json:"qos,omitempty"` // the classes of service, by name
+
+	JobsDomain string `json:"jobsDomain,omitempty"` // below which ports of jobs are shown in browsers; empty: they are not
 }
 
 // SiteQOS is a class of service that jobs may name.
@@ -205,4 +207,17 @@ type AuditEntry struct {
 // AuditList is the answer of GET PathAudit, newest first.
 type AuditList struct {
 	Entries []AuditEntry `json:"entries"`
+}
+
+// PortRequest is the body of POST PathJobPort.
+type PortRequest struct {
+	Rank int    `json:"rank,omitempty" minimum:"0" maximum:"65535"`
+	Path string `json:"path,omitempty" maxLength:"2048"` // where to begin there; empty: at /
+}
+
+// PortLink is its answer: a browser opens https://HOST/.gbatch/enter#SECRET, at the port of the
+// page, within a minute and once.
+type PortLink struct {
+	Host   string `json:"host"`
+	Secret string `json:"secret"`
 }

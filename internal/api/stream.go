@@ -12,10 +12,11 @@ import (
 // controller asks the rank's node to open one at PathStream and copies
 // messages between the two without looking into them.
 const (
-	PathJobExec    = "/v1/jobs/{id}/exec"    // GET, WebSocket; ?rank=
-	PathJobForward = "/v1/jobs/{id}/forward" // GET, WebSocket; ?rank=
-	PathJobAttach  = "/v1/jobs/{id}/attach"  // GET, WebSocket; ?rank=
-	PathJobSave    = "/v1/jobs/{id}/save"    // GET, WebSocket; ?rank=
+	PathJobExec    = "/v1/jobs/{id}/exec"         // GET, WebSocket; ?rank=
+	PathJobForward = "/v1/jobs/{id}/forward"      // GET, WebSocket; ?rank=
+	PathJobAttach  = "/v1/jobs/{id}/attach"       // GET, WebSocket; ?rank=
+	PathJobSave    = "/v1/jobs/{id}/save"         // GET, WebSocket; ?rank=
+	PathJobPort    = "/v1/jobs/{id}/ports/{port}" // POST: for a browser
 )
 
 // PathJobStream are the paths of a client's streams, by their kind.

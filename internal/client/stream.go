@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -21,7 +22,7 @@ const streamHold = 20 * time.Second
 // and Receive may be used at the same time, and Send by several goroutines.
 type Stream struct {
 	conn *websocket.Conn
-	c    *Client
+	c    *Client // nil: of StreamOver
 
 	mu     sync.Mutex
 	room   int           // input that may be sent yet
@@ -40,6 +41,13 @@ func (c *Client) Enter(ctx context.Context, kind, id string, rank int) (*Stream,
 // error means that nobody waits for the stream any longer.
 func (c *Client) DialStream(ctx context.Context, id string) (*Stream, error) {
 	return c.dialStream(ctx, idPath(api.PathStream, id), nil)
+}
+
+// StreamOver is a client's side of a stream whose connection to the node is there already,
+// as the controller has it.
+func StreamOver(conn *websocket.Conn) *Stream {
+	conn.SetReadLimit(api.MaxFrame)
+	return &Stream{conn: conn, room: api.StreamWindow, more: make(chan struct{})}
 }
 
 func (c *Client) dialStream(ctx context.Context, path string, q query) (*Stream, error) {
@@ -66,8 +74,17 @@ func (c *Client) dialStream(ctx context.Context, path string, q query) (*Stream,
 		}
 		return nil, c.broken(ctx, err)
 	}
-	conn.SetReadLimit(api.MaxFrame)
-	return &Stream{conn: conn, c: c, room: api.StreamWindow, more: make(chan struct{})}, nil
+	st := StreamOver(conn)
+	st.c = c
+	return st, nil
+}
+
+// broken is the error of a connection that went wrong.
+func (s *Stream) broken(ctx context.Context, err error) error {
+	if s.c != nil {
+		return s.c.broken(ctx, err)
+	}
+	return cmp.Or(ctx.Err(), err)
 }
 
 // Send sends one frame. It waits while the other side does not read; a context
@@ -75,7 +92,7 @@ func (c *Client) dialStream(ctx context.Context, path string, q query) (*Stream,
 func (s *Stream) Send(ctx context.Context, f api.Frame) error {
 	err := s.conn.Write(ctx, websocket.MessageBinary, f.Append(make([]byte, 0, 1+len(f.Data))))
 	if err != nil {
-		return s.c.broken(ctx, err)
+		return s.broken(ctx, err)
 	}
 	return nil
 }
@@ -130,7 +147,7 @@ func (s *Stream) Receive(ctx context.Context) (api.Frame, error) {
 	for {
 		_, data, err := s.conn.Read(ctx)
 		if err != nil {
-			return api.Frame{}, s.c.broken(ctx, plainCloseError(err))
+			return api.Frame{}, s.broken(ctx, plainCloseError(err))
 		}
 		f, err := api.ParseFrame(data)
 		if err != nil {

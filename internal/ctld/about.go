@@ -62,7 +62,7 @@ func (s *about) site(context.Context, *siteInput) (*api.Site, error) {
 	c := s.rules.Now()
 	out := api.Site{
 		Pin: s.pin, DefaultDurationS: int64(c.Limits.DefaultDuration), MaxDurationS: int64(c.Limits.MaxDuration),
-		GraceS: int64(c.Limits.Grace), DefaultQOS: c.Policy.DefaultQOS,
+		GraceS: int64(c.Limits.Grace), DefaultQOS: c.Policy.DefaultQOS, JobsDomain: c.Web.JobsDomain,
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Policy.QOS)) {
 		out.QOS = append(out.QOS, api.SiteQOS{Name: name, Priority: c.Policy.QOS[name].Priority, Preempts: c.Policy.QOS[name].Preempts, RunsAlone: c.Policy.QOS[name].RunsAlone})

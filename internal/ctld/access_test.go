@@ -213,6 +213,8 @@ var matrix = map[string]struct {
 
 	"GET /v1/nodes/{name}/jobs/{id}/trees/{tree}": {"/v1/nodes/n1/jobs/1/trees/none", "", "401 403 403 403 403 403 403 403 403"}, // the job is on no node
 
+	"POST /v1/jobs/{id}/ports/{port}": {"/v1/jobs/1/ports/8888", "{}", "401 404 404 404 404 404 403 403 403"}, // no domain is named here; and see TestJobPortHostile
+
 	"POST /v1/session":   {"/v1/session", "", "401 204 204 204 204 204 403 403 403"}, // and see TestLoginLink
 	"DELETE /v1/session": {"/v1/session", "", "401 400 400 400 400 400 403 403 403"},
 

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/ctld/jobs"
 	"gbatch/internal/ctld/login"
 	"gbatch/internal/ctld/nodes"
+	"gbatch/internal/ctld/ports"
 	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/ctld/trees"
@@ -34,7 +35,6 @@ func (s *Server) routes() []route.Route {
 	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs, HasTree: s.trees.Has}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used, Kept: s.kept, Curves: s.curves, Untold: s.hooks.Untold}
-	opened := &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams, Kept: s.kept}
 	taken := nodes.NewLogs(s.rules.Now, s.jobs, s.kept, s.log)
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
 	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Curves: s.curves, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
@@ -47,7 +47,7 @@ func (s *Server) routes() []route.Route {
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
 	sessions := &access.Sessions{Tokens: tokens}
-	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), s.foreseeing(), entering(opened), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
+	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), s.foreseeing(), entering(s.opened, s.ports), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
 		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
@@ -65,7 +65,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller"),
 		route.JSON("POST "+api.PathNodeLaunch, access.ByNodes, exchange.Launch).Is("record-step", "What srun starts in a job"),
 		route.JSON("POST "+api.PathNodeLogs, access.ByNodes, taken.Take).Is("keep-logs", "What a node's ranks write, to be kept"),
-		route.Stream("GET "+api.PathJobLog, access.ByUsers, opened.Log, nil).Is("get-job-log", "The log of a job, as bytes"),
+		route.Stream("GET "+api.PathJobLog, access.ByUsers, s.opened.Log, nil).Is("get-job-log", "The log of a job, as bytes"),
 		route.JSON("POST "+api.PathDrain, access.ByOperators, operator.Drain).Is("drain-node", "Take a node or a GPU out of scheduling"),
 		route.Done("POST "+api.PathResume, access.ByOperators, operator.Resume).Is("resume-node", "Put a node or a GPU back"),
 		route.Done("DELETE "+api.PathNode, access.ByOperators, joined.Forget).Is("forget-node", "Drop a node that is gone for good"),
@@ -166,12 +166,13 @@ func (s *Server) foreseeing() []route.Route {
 }
 
 // entering are the streams to jobs that run.
-func entering(opened *streams.OfJobs) []route.Route {
+func entering(opened *streams.OfJobs, shown *ports.Ports) []route.Route {
 	return []route.Route{
 		route.Socket("GET "+api.PathJobExec, access.ByUsers, opened.Open(api.StreamExec)).Is("exec-in-job", "A WebSocket to a further command in a running job"),
 		route.Socket("GET "+api.PathJobAttach, access.ByUsers, opened.Open(api.StreamAttach)).Is("attach-to-job", "A WebSocket to the terminal of a running job"),
 		route.Socket("GET "+api.PathJobSave, access.ByUsers, opened.Open(api.StreamSave)).Is("save-job", "A WebSocket to what a running job has written over its image, as a layer"),
 		route.Socket("GET "+api.PathJobForward, access.ByUsers, opened.Open(api.StreamForward)).Is("forward-to-job", "A WebSocket to a port of a running job"),
+		route.JSON("POST "+api.PathJobPort, access.ByUsers, shown.Open).Is("open-job-port", "Between the web page and the controller: a link by which the browser of a session comes to a port of a running job, at a host name of its own"),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/control"
 	"gbatch/internal/ctld/access"
@@ -29,6 +30,7 @@ import (
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/meter"
+	"gbatch/internal/ctld/ports"
 	"gbatch/internal/ctld/route"
 	"gbatch/internal/ctld/rules"
 	"gbatch/internal/ctld/samples"
@@ -63,6 +65,8 @@ type Server struct {
 	kept    *keep.Store
 	curves  *curves.Store
 	trees   *trees.Store
+	opened  *streams.OfJobs
+	ports   *ports.Ports
 	hooks   *webhook.Sender
 	scrape  *counts.Exporter
 	changes *events.Source
@@ -134,6 +138,7 @@ func (s *Server) open() error {
 	if s.pki, err = pki.Open(cfg.Dir, s.now); err != nil {
 		return err
 	}
+	s.pki.Names = func() []string { return s.rules.Now().ServerNames() }
 	if err = backup.Sweep(cfg.Dir); err != nil {
 		return err
 	}
@@ -177,6 +182,11 @@ func (s *Server) open() error {
 	if err := s.boundConnections(); err != nil {
 		return err
 	}
+	s.opened = &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams, Kept: s.kept}
+	s.ports = ports.New(ports.Config{Conf: s.rules.Now, Jobs: s.jobs, Auth: s.auth, Streams: s.opened, Conns: s.conns, Now: s.now, Log: s.log,
+		Enter: func(id access.Identity, method string, endless bool) (func(), *api.Error) {
+			return s.api.Enter(id, method, endless)
+		}})
 	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
 	return s.listen()
 }
@@ -390,7 +400,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	srv := &http.Server{
-		Handler: s.api, ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: s.ports.Before(s.meters.Route("ports of jobs", s.ports.Serve), s.api), ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 256 << 10, MaxReceiveBufferPerStream: 128 << 10, // of one browser
@@ -430,8 +440,8 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	// Streams of changes, shares for those who scrape, mail, words to services, directories that
-	// no job needs, logs, curves, damage: each works until ctx is done.
-	work := []func(context.Context){s.changes.Run, s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run}
+	// no job needs, logs, curves, damage, ports: each works until ctx is done.
+	work := []func(context.Context){s.changes.Run, s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run, s.ports.Run}
 	if s.leads != nil {
 		s.leads.members.Useless = s.loop.Useless
 		work = append(work, s.leads.members.Run)

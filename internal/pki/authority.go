@@ -19,8 +19,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +45,7 @@ const (
 )
 
 // serverName is the name in every controller's certificate. The pin says which
-// controller it is, so it needs no other.
+// controller it is, so that daemons and commands need no other; browsers do.
 const serverName = "gctld"
 
 // Authority signs. Open makes one; it is safe for concurrent use.
@@ -51,6 +53,10 @@ type Authority struct {
 	dir string
 	now func() time.Time
 	key crypto.Signer
+
+	// Names gives the names and addresses by which browsers come to the server: its
+	// certificate has them. One that begins with *. is of all below it. Nil: as they are.
+	Names func() []string
 
 	mu     sync.Mutex
 	ca     *x509.Certificate
@@ -69,6 +75,16 @@ func Open(dir string, now func() time.Time) (*Authority, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// named says whether a certificate has the server's names.
+func (a *Authority) named(c *x509.Certificate) bool {
+	return a.Names == nil || !slices.ContainsFunc(a.Names(), func(name string) bool {
+		if ip := net.ParseIP(name); ip != nil {
+			return !slices.ContainsFunc(c.IPAddresses, ip.Equal)
+		}
+		return !slices.Contains(c.DNSNames, name)
+	})
 }
 
 // Pin names the authority: the SHA-256 of its public key.
@@ -109,7 +125,7 @@ func (a *Authority) renewLocked() error {
 		}
 	}
 	if a.server == nil || a.now().After(a.server.Leaf.NotAfter.Add(-leafRenew)) || a.now().Before(a.server.Leaf.NotBefore) ||
-		a.server.Leaf.CheckSignatureFrom(a.ca) != nil {
+		a.server.Leaf.CheckSignatureFrom(a.ca) != nil || !a.named(a.server.Leaf) {
 		if err := a.makeServer(path); err != nil {
 			return fmt.Errorf("make certificate of the controller: %w", err)
 		}
@@ -140,6 +156,15 @@ func (a *Authority) makeServer(path string) error {
 	t := &x509.Certificate{
 		Subject: pkix.Name{CommonName: serverName}, DNSNames: []string{serverName},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if a.Names != nil {
+		for _, name := range a.Names() {
+			if ip := net.ParseIP(name); ip != nil {
+				t.IPAddresses = append(t.IPAddresses, ip)
+			} else {
+				t.DNSNames = append(t.DNSNames, name)
+			}
+		}
 	}
 	der, err := a.sign(t, a.ca, key.Public(), leafLife)
 	if err != nil {

@@ -274,3 +274,32 @@ func TestMembers(t *testing.T) {
 		})
 	}
 }
+
+// TestServerNames: the server's certificate has the names by which browsers come, also
+// when those have changed.
+func TestServerNames(t *testing.T) {
+	dir, c := t.TempDir(), newClock()
+	a := open(t, dir, c)
+	a.Names = func() []string { return []string{"head.example.org", "192.0.2.1"} }
+	leaf := func() *x509.Certificate {
+		t.Helper()
+		cfg, err := a.ServerTLS().GetConfigForClient(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg.Certificates[0].Leaf
+	}
+	for _, host := range []string{"gctld", "head.example.org", "192.0.2.1"} {
+		if err := leaf().VerifyHostname(host); err != nil {
+			t.Error(err)
+		}
+	}
+	first := leaf().SerialNumber
+	if a = open(t, dir, c); leaf().SerialNumber.Cmp(first) != 0 {
+		t.Error("the certificate was made anew at a start")
+	}
+	a.Names = func() []string { return []string{"head.example.org", "*.jobs.example.org"} }
+	if err := leaf().VerifyHostname("8888-0-1.jobs.example.org"); err != nil {
+		t.Error(err)
+	}
+}

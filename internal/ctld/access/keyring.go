@@ -147,8 +147,13 @@ func (k *Keyring) knows(name string, leaf *x509.Certificate) (context.Context, b
 
 // issue makes the text of a token.
 func (k *Keyring) issue(t api.Token) (string, error) {
+	return k.issueFor(t, t.Use)
+}
+
+// issueFor makes a text by which the holder of a token is known for one use.
+func (k *Keyring) issueFor(t api.Token, use string) (string, error) {
 	return jwt.Signed(k.sign).Claims(jwt.Claims{
-		Issuer: "gctld", Audience: jwt.Audience{k.audience(t.Use)}, ID: t.ID, Subject: t.User,
+		Issuer: "gctld", Audience: jwt.Audience{k.audience(use)}, ID: t.ID, Subject: t.User,
 		IssuedAt: jwt.NewNumericDate(t.Created), Expiry: jwt.NewNumericDate(t.Expires),
 	}).Serialize()
 }
@@ -160,6 +165,11 @@ const hintToken = "get a new one by `gadm token create` on the controller's mach
 // verify says what a token is, and whether it is in force. One that is not known
 // or not signed here is nil.
 func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
+	return k.verifyFor(raw, now, func(t *token) string { return t.Use })
+}
+
+// verifyFor is verify of a text that is for one use.
+func (k *Keyring) verifyFor(raw string, now time.Time, use func(*token) string) (*token, *api.Error) {
 	c, e := k.claims(raw)
 	if e != nil {
 		return nil, e
@@ -176,7 +186,7 @@ func (k *Keyring) verify(raw string, now time.Time) (*token, *api.Error) {
 	case !t.Revoked.IsZero():
 		return t, api.Errorf(api.CodeUnauthorized, "the token %s was revoked", t.ID).WithHint(hintToken)
 	}
-	err := c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(t.Use)}, Subject: t.User, Time: now}, 0)
+	err := c.ValidateWithLeeway(jwt.Expected{Issuer: "gctld", AnyAudience: jwt.Audience{k.audience(use(t))}, Subject: t.User, Time: now}, 0)
 	switch {
 	case errors.Is(err, jwt.ErrExpired) || err == nil && (c.Expiry == nil || !now.Before(t.Expires)):
 		return t, api.Errorf(api.CodeUnauthorized, "the token %s has expired", t.ID).WithHint(hintToken)

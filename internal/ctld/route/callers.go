@@ -75,6 +75,17 @@ func (c *callers) enter(id access.Identity, method string, kind answerKind, caps
 	}, 0, nil
 }
 
+// Enter counts what no route of the table serves as a request of a user's, or as one of
+// what they have open for as long as they like.
+func (g *Guard) Enter(id access.Identity, method string, endless bool) (leave func(), e *api.Error) {
+	kind := shortAnswer
+	if endless {
+		kind = endlessAnswer
+	}
+	leave, _, e = g.callers.enter(id, method, kind, g.Caps(id.User))
+	return leave, e
+}
+
 func tooOften(id access.Identity, perSecond int64, key string) *api.Error {
 	return api.Errorf(api.CodeTooMany, "%s asks more often than %d times a second (limits.perUser.%s)", id.User, perSecond, key).
 		WithHint("try again in a moment; a stream of events, or gqueue wait, tells of changes without asking again")

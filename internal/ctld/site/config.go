@@ -34,6 +34,8 @@ type Config struct {
 	Munge *Munge `yaml:"munge"` // take MUNGE credentials; absent: take none
 	Login *Login `yaml:"login"` // who logs in there gets a token; absent: nobody
 
+	Web Web `yaml:"web"` // the web page
+
 	Admins         Members   `yaml:"admins"`    // may do everything, as root on this machine may
 	Operators      Members   `yaml:"operators"` // may act on everyone's jobs and all nodes
 	Projects       []Project `yaml:"projects"`
@@ -244,6 +246,7 @@ func (c Config) Validate() error {
 	c.checkTables(bad)
 	c.checkMessages(bad)
 	c.Login.check(bad)
+	c.checkWeb(bad)
 	if c.Limits.DefaultDuration <= 0 || c.Limits.MaxDuration < c.Limits.DefaultDuration {
 		bad("limits", "defaultDuration must be above 0 and not above maxDuration")
 	}

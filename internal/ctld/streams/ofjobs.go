@@ -71,15 +71,32 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 	if err != nil {
 		return "", req, err
 	}
-	if !s.Rights.MayTouch(access.Caller(r.Context()), j.Owner) {
-		return "", req, api.Errorf(api.CodeDenied, "job %d belongs to %s of project %s", j.Number, j.Owner.User, j.Owner.Project).
-			WithHint("only its owner, the project's named members and operators may enter a job")
+	id := access.Caller(r.Context())
+	if err := s.mayEnter(id, j); err != nil {
+		return "", req, err
 	}
 	rank := 0
 	if text := r.URL.Query().Get("rank"); text != "" {
 		if rank, err = strconv.Atoi(text); err != nil || rank < 0 {
 			return "", req, api.Errorf(api.CodeBadRequest, "rank %q is no number from 0", text)
 		}
+	}
+	return s.Enterable(id, j, rank, kind)
+}
+
+// mayEnter refuses those who may not act as a job.
+func (s *OfJobs) mayEnter(id access.Identity, j *state.Job) error {
+	if s.Rights.MayTouch(id, j.Owner) {
+		return nil
+	}
+	return api.Errorf(api.CodeDenied, "job %d belongs to %s of project %s", j.Number, j.Owner.User, j.Owner.Project).
+		WithHint("only its owner, the project's named members and operators may enter a job")
+}
+
+// Enterable is a rank of a job as its node is asked for it, if somebody may enter it now.
+func (s *OfJobs) Enterable(id access.Identity, j *state.Job, rank int, kind string) (home string, req api.StreamRequest, err error) {
+	if err := s.mayEnter(id, j); err != nil {
+		return "", req, err
 	}
 	switch {
 	case j.Tasks != nil:
@@ -95,7 +112,7 @@ func (s *OfJobs) StreamTo(r *http.Request, kind string) (home string, req api.St
 		return "", req, api.Errorf(api.CodeConflict, "rank %d of job %d is %s: it can be entered only while it runs", rank, j.Number, j.Attempt.Ranks[rank].Phase).
 			WithHint("`gqueue show` says how far it is")
 	}
-	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank), UUID: j.Identity(), User: access.Caller(r.Context()).User}
+	req = api.StreamRequest{ID: rand.Text(), Kind: kind, Rank: j.RankID(rank), UUID: j.Identity(), User: id.User}
 	return j.Attempt.Ranks[rank].Alloc.Node, req, nil
 }
 

@@ -962,10 +962,20 @@ export type Policy = {
   warnings?: Array<string> | null
 }
 
+export type PortLink = {
+  host: string
+  secret: string
+}
+
 export type PortMapping = {
   containerPort: number
   hostIp?: string
   hostPort?: number
+}
+
+export type PortRequest = {
+  path?: string
+  rank?: number
 }
 
 export type Prepull = {
@@ -1312,6 +1322,7 @@ export type Site = {
   defaultDurationS?: number
   defaultQos?: string
   graceS?: number
+  jobsDomain?: string
   maxDurationS?: number
   pin: string
   qos?: Array<SiteQOS> | null
