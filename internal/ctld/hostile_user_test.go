@@ -48,7 +48,7 @@ func TestHostileUser(t *testing.T) {
 		{"cancels with a user in the body", "POST", "/v1/actions/cancel", `{"ids":["1"],"as":"ann","operator":true}`, 200, nil},
 		{"requeues, halts and signals", "POST", "/v1/actions/signal", `{"ids":["1"],"signal":"KILL"}`, 200, nil},
 		{"does an action that is none", "POST", "/v1/actions/..%2Ffinish", `{"ids":["1"]}`, 422, nil},
-		{"raises its priority", "POST", "/v1/actions/update", `{"ids":["1"],"update":{"priority":1000000}}`, 200, nil},
+		{"raises its priority", "POST", "/v1/actions/update", `{"ids":["1"],"change":{"priority":1000000}}`, 200, nil},
 		{"gives it secrets", "PATCH", "/v1/jobs/1/secrets", `{"values":{"A":"b"}}`, 403, nil},
 		{"resizes it", "PATCH", "/v1/jobs/" + id, `{"cpus":1}`, 403, nil},
 		{"enters it", "GET", "/v1/jobs/" + id + "/exec", "", 403, nil},

@@ -24,7 +24,10 @@ func (s *Actions) Resize(ctx context.Context, in *resizeInput) (*api.ResourcesRe
 		return nil, err
 	}
 	if !s.Rights.MayTouch(id, j.Owner) {
-		return nil, api.Errorf(api.CodeDenied, "job %d belongs to %s", j.Number, j.Owner.User)
+		return nil, api.Errorf(api.CodeDenied, "job %s belongs to %s", in.ID, j.Owner.User)
+	}
+	if j.Number == 0 {
+		return nil, notByItself(in.ID)
 	}
 	ev := control.Resize{Number: j.Number, By: id.User, MilliCPU: int64(in.Body.CPUs) * 1000}
 	if err := checkResources(in.Body); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gbatch/internal/api"
 	"gbatch/internal/control"
@@ -30,7 +31,10 @@ func (s *Actions) SetSecrets(ctx context.Context, in *SecretsInput) (*api.Secret
 		return nil, err
 	}
 	if id.Role == access.RoleNode || id.User != j.Owner.User {
-		return nil, api.Errorf(api.CodeDenied, "job %d belongs to %s: only its owner sets its secrets", j.Number, j.Owner.User)
+		return nil, api.Errorf(api.CodeDenied, "job %s belongs to %s: only its owner sets its secrets", in.ID, j.Owner.User)
+	}
+	if j.Number == 0 {
+		return nil, notByItself(in.ID)
 	}
 	if err := checkNewSecrets(in.Body.Values); err != nil {
 		return nil, err
@@ -107,4 +111,10 @@ func checkNewSecrets(values map[string]string) error {
 		return api.Errorf(api.CodeBadRequest, "%v", err)
 	}
 	return nil
+}
+
+// notByItself is of a task that the array has not made a job of.
+func notByItself(id string) error {
+	array, _, _ := strings.Cut(id, "_")
+	return api.Errorf(api.CodeConflict, "task %s has not begun, and is no job by itself", id).WithHint("name its array, " + array)
 }
