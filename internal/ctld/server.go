@@ -182,13 +182,18 @@ func (s *Server) open() error {
 	if err := s.boundConnections(); err != nil {
 		return err
 	}
+	s.openPorts()
+	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
+	return s.listen()
+}
+
+// openPorts makes what leads to jobs that run.
+func (s *Server) openPorts() {
 	s.opened = &streams.OfJobs{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Streams: s.streams, Kept: s.kept}
 	s.ports = ports.New(ports.Config{Conf: s.rules.Now, Jobs: s.jobs, Auth: s.auth, Streams: s.opened, Conns: s.conns, Now: s.now, Log: s.log,
 		Enter: func(id access.Identity, method string, endless bool) (func(), *api.Error) {
 			return s.api.Enter(id, method, endless)
 		}})
-	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
-	return s.listen()
 }
 
 func (s *Server) openStore() (err error) {
