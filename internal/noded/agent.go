@@ -310,7 +310,12 @@ func (a *Agent) openState() error {
 		}
 		a.locks = append(a.locks, held)
 	}
-	err := a.removePipes()
+	held, err := identity.TakeDir(a.cfg.StateDir, "state directory "+a.cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	a.locks = append(a.locks, held)
+	err = a.removePipes()
 	if err == nil {
 		a.instance, err = identity.LoadInstance(a.cfg.StateDir)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -374,13 +375,21 @@ func shims(dir string) []int {
 	return list
 }
 
-// TestLocks: one daemon to a directory and to a name.
+// TestLocks: one daemon to a directory, also where somebody has removed its locks, and to a name.
 func TestLocks(t *testing.T) {
 	s := newSite(t, nil).start()
 	other := s.cfg
 	if _, err := Open(other, Options{Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("another gnoded (pid %d) uses state directory", os.Getpid())) {
 		t.Errorf("same directory: %v", err)
 	}
+	if err := errors.Join(os.Remove(filepath.Join(other.StateDir, "lock")), os.Remove(filepath.Join(identity.LockRun, other.Name))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(other, Options{Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), "another gnoded uses state directory") {
+		t.Errorf("same directory, without its locks: %v", err)
+	}
+	s.halt()
+	s.start()
 	other.StateDir = t.TempDir()
 	if _, err := Open(other, Options{Log: testLog(t)}); err == nil || !strings.Contains(err.Error(), "uses node name "+other.Name) {
 		t.Errorf("same name: %v", err)

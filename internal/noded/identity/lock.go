@@ -54,6 +54,19 @@ func TakeLock(path, what string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
+// TakeDir holds a directory itself for this process, as its lock's file can be removed while it is held, and the directory not.
+func TakeDir(path, what string) (*Lock, error) {
+	d, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", what, err)
+	}
+	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		d.Close()
+		return nil, fmt.Errorf("another gnoded uses %s, whose file lock was removed; stop it first", what)
+	}
+	return &Lock{d}, nil // where there are no such locks, the file's alone counts
+}
+
 func (l *Lock) Close() {
 	if l != nil {
 		l.f.Close()
