@@ -30,7 +30,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # as failed, and fails the run if it fails again, if more than a few did, or after a data
 # race or a panic. With the race detector a program sleeps for a second at its end, if not told otherwise.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
-RACE := -race -tags seccomp -timeout 30m
+RACE := -race -tags seccomp -timeout 30m -vet=off -ldflags=-w
 
 # What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store
