@@ -109,7 +109,7 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 		}
 	}
 	if cpu, mem := ex.smaller(kind); cpu < shape.MilliCPU || mem < shape.MemMiB {
-		add("less-cpu-memory", fmt.Sprintf("ask for %s cores and %s GiB", words.Thousandths(cpu), words.GiB(mem)),
+		add("less-cpu-memory", fmt.Sprintf("ask for %s and %s GiB", words.Cores(cpu), words.GiB(mem)),
 			func(_ *Job, s *Shape) { s.MilliCPU, s.MemMiB = cpu, mem })
 	}
 	if g := shape.WholeGPUs(); shape.Ranks() == 1 && !shape.Whole() && g > 1 && g%2 == 0 {

@@ -24,7 +24,7 @@ func TestWholeNode(t *testing.T) {
 		options, waits string
 		cpus, gpus     int64
 	}{
-		{"--exclusive -c 2", "needs 1 cores and 1 GiB", 8, 4},
+		{"--exclusive -c 2", "needs 1 core and 1 GiB", 8, 4},
 		{"--mem=0 -c 2 --gpus=1", "GiB free", 2, 1},
 	} {
 		id := has(tc.options)

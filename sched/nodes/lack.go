@@ -32,7 +32,7 @@ func (l *Lack) Words(shape *Shape) string {
 		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", words.Thousandths(l.Free), words.Thousandths(shape.MilliGPU)))
 	}
 	if l.MilliCPU < shape.MilliCPU {
-		lacks = append(lacks, fmt.Sprintf("%s of %s cores free", words.Thousandths(l.MilliCPU), words.Thousandths(shape.MilliCPU)))
+		lacks = append(lacks, fmt.Sprintf("%s of %s free", words.Thousandths(l.MilliCPU), words.Cores(shape.MilliCPU)))
 	}
 	if l.MemMiB < l.mem {
 		lacks = append(lacks, fmt.Sprintf("%s of %s GiB free", words.GiB(l.MemMiB), words.GiB(l.mem)))
@@ -99,7 +99,7 @@ func (n *Node) MisfitText(shape *Shape, why misfit) string {
 	case fewGPUs:
 		return fmt.Sprintf("has %d such GPUs of %d", shape.On(n.Kind).GPUs.Count(), shape.Least())
 	case fewCores:
-		return fmt.Sprintf("has %s cores of %s", words.Thousandths(n.MilliCPU), words.Thousandths(shape.MilliCPU))
+		return fmt.Sprintf("has %s of %s", words.Cores(n.MilliCPU), words.Thousandths(shape.MilliCPU))
 	}
 	return fmt.Sprintf("has %s GiB of %s", words.GiB(n.MemMiB), words.GiB(shape.MemMiB))
 }

@@ -98,7 +98,7 @@ func capacityText(n *spec.Node, gpus GPUSet) string {
 	if g := gpus.Next(0); g >= 0 {
 		model = n.GPUs[g].Model
 	}
-	return fmt.Sprintf("%d x %s, %s cores, %s GiB", gpus.Count(), model, words.Thousandths(n.MilliCPU), words.GiB(n.MemMiB))
+	return fmt.Sprintf("%d x %s, %s, %s GiB", gpus.Count(), model, words.Cores(n.MilliCPU), words.GiB(n.MemMiB))
 }
 
 // featuresText says what no node has, by the node that lacks the least.

@@ -274,7 +274,7 @@ func (shape *Shape) rankText() string {
 	case shape.MilliGPU > 0:
 		fmt.Fprintf(&b, "%s x %s, ", words.Thousandths(shape.MilliGPU), model)
 	}
-	fmt.Fprintf(&b, "%s cores and ", words.Thousandths(shape.MilliCPU))
+	fmt.Fprintf(&b, "%s and ", words.Cores(shape.MilliCPU))
 	if shape.AllMem {
 		b.WriteString("all memory of a node, at least ")
 	}

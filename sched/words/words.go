@@ -23,6 +23,14 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Cores is a number of thousandths of cores: "1 core", "1.5 cores".
+func Cores(milli int64) string {
+	if milli == 1000 {
+		return "1 core"
+	}
+	return Thousandths(milli) + " cores"
+}
+
 // Names is a noun with names: "partition gpu", "partitions cpu, gpu".
 func Names(noun string, names []string) string {
 	if len(names) != 1 {
@@ -75,5 +83,5 @@ func Size(a spec.Allocation) string {
 	if a.MemMiB%1024 == 0 {
 		mem = fmt.Sprintf("%d GiB", a.MemMiB>>10)
 	}
-	return fmt.Sprintf("%s cores and %s", Thousandths(a.MilliCPU), mem)
+	return fmt.Sprintf("%s and %s", Cores(a.MilliCPU), mem)
 }

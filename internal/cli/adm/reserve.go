@@ -22,7 +22,7 @@ func (Reservations) Run(ctx context.Context, a *cli.App) error { return reserved
 
 // Reserve is gadm reserve.
 type Reserve struct {
-	Name        string        `arg:"" help:"Its name. Jobs give the UUID that it gets in reservationIds."`
+	Name        string        `arg:"" help:"Its name, which jobs give by --reservation, or its UUID in reservationIds."`
 	From        string        `default:"now" help:"Start: 2026-03-01T18:00, 18:00, tomorrow, now, or +2h."`
 	Until       string        `help:"End, in the same form."`
 	For         time.Duration `help:"Length instead of an end, as 90m or 3d."`
