@@ -35,7 +35,7 @@ var withoutObjects = map[string]string{
 	"POST /v1/tokens": "TestHostileUser", "POST /v1/session": "TestSessionCookie", "DELETE /v1/session": "TestSessionCookie", "GET /v1/events": "TestNoEventsOfOthers",
 	"GET /v1/cluster": "TestNothingOfOthers", "GET /v1/plan": "TestNothingOfOthers", "GET /v1/usage": "TestUsage", "GET /v1/shares": "TestShares",
 	"POST /v1/jobs/{id}/ports/{port}": "TestJobPortHostile",
-	"POST /v1/nodes/{name}/join":      "TestJoin", "POST /v1/trees": "TestOfOneUser", "PUT /v1/trees/chunks/{sum}": "TestOfOneUser",
+	"POST /v1/nodes/{name}/join":      "TestJoinTokens", "POST /v1/trees": "TestOfOneUser", "PUT /v1/trees/chunks/{sum}": "TestOfOneUser",
 }
 
 // TestEveryObject asks each route that the API has for each kind of object

@@ -124,8 +124,7 @@ func (s *Server) open() error {
 	if err := cfg.CheckFiles(); err != nil {
 		return err
 	}
-	err := s.openStore()
-	if err != nil {
+	if err := s.openStore(); err != nil {
 		return err
 	}
 	if err := backup.CheckKeys(cfg.Dir, s.store); err != nil {
