@@ -12,7 +12,7 @@ import (
 )
 
 // linksMarked are the interfaces whose marks begin so.
-func linksMarked(t *testing.T, begin string) map[string]string {
+func linksMarked(t testing.TB, begin string) map[string]string {
 	t.Helper()
 	links, err := netlink.LinkList()
 	if err != nil {

@@ -2,7 +2,6 @@ package noded
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,13 +170,9 @@ func (s *site) leavesNothing() {
 	if gone, err := cgroups.Sweep(base.CgroupPrefix(), func(string) bool { return false }); err != nil || len(gone) > 0 {
 		s.t.Errorf("cgroups without a rank: %v %v", gone, err)
 	}
-	links, err := net.Interfaces()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, l := range links {
-		if strings.HasPrefix(l.Name, netns.Interfaces(s.cfg.Name)) {
-			s.t.Errorf("network interface %s", l.Name)
+	for name, mark := range linksMarked(s.t, "") {
+		if strings.HasPrefix(name, netns.Interfaces(s.cfg.Name)) && !strings.HasPrefix(mark, "ahead-") { // which is no rank's, and goes with the daemon
+			s.t.Errorf("network interface %s of %q", name, mark)
 		}
 	}
 	until(s.t, "end of all shims", func() bool { return len(shims(s.cfg.StateDir)) == 0 })
