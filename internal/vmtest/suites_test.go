@@ -18,9 +18,9 @@ var suites = []struct {
 	dir   string
 	tests string
 }{
-	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon"},
+	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence TestFenceFrozen TestHog TestDiskBound"},
 	{"oci/hostnet", "TestFilter"},
-	{"oci", "TestDevices TestMappedStorage TestMappedDevices TestMappedQuotas TestForeignOOM"},
+	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedDevices TestMappedQuotas TestForeignOOM"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
 }
 

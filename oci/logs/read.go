@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -144,7 +145,7 @@ func (l *Log) open(start int64) error {
 	if (l.file != nil || l.sums != nil) && l.start == start {
 		return l.openSums()
 	}
-	f, err := os.Open(filepath.Join(l.dir, segmentName(start)))
+	f, err := openFile(filepath.Join(l.dir, segmentName(start)))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("read log: %w", err)
 	}
@@ -159,12 +160,17 @@ func (l *Log) open(start int64) error {
 	return l.openSums()
 }
 
+// openFile opens a file to read it. It waits for nobody, as where a named pipe is in its place, which cannot be read then.
+func openFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // openSums opens the sums of the open file if they are there by now.
 func (l *Log) openSums() error {
 	if l.sums != nil {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(l.dir, sumName(l.start)))
+	f, err := openFile(filepath.Join(l.dir, sumName(l.start)))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -185,7 +185,7 @@ func length(dir string, off int64) (int64, error) {
 	if err == nil {
 		size = st.Size()
 	}
-	f, sumErr := os.Open(filepath.Join(dir, sumName(off)))
+	f, sumErr := openFile(filepath.Join(dir, sumName(off)))
 	if sumErr != nil {
 		return size, err
 	}

@@ -2,12 +2,14 @@ package logs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -56,6 +58,14 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
+// pipeFor puts a named pipe in the place of a file: who opens it without care waits for ever.
+func pipeFor(t *testing.T, path string) {
+	t.Helper()
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDamagedLog: what the disk does to a log's files is told where it is, to the block, and the rest is
 // served as it was; what is not covered by sums is served as it is.
 func TestDamagedLog(t *testing.T) {
@@ -78,6 +88,8 @@ func TestDamagedLog(t *testing.T) {
 		"empty":            {func(t *testing.T, dir string) { os.Truncate(dir+"/"+first, 0) }, func(s string) string { return damaged(s, 0, len(s)) }},
 		"gone":             {func(t *testing.T, dir string) { os.Remove(dir + "/" + first) }, func(s string) string { return damaged(s, 0, len(s)) }},
 		"cannot be read":   {func(t *testing.T, dir string) { os.Remove(dir + "/" + first); os.Mkdir(dir+"/"+first, 0o700) }, func(s string) string { return damaged(s, 0, len(s)) }},
+		"a pipe":           {func(t *testing.T, dir string) { pipeFor(t, dir+"/"+first) }, func(s string) string { return damaged(s, 0, len(s)) }},
+		"pipes":            {func(t *testing.T, dir string) { pipeFor(t, dir+"/"+first); pipeFor(t, dir+"/"+fileTimes) }, func(s string) string { return damaged(s, 0, len(s)) }},
 		"no sums":          {func(t *testing.T, dir string) { os.Remove(dir + "/" + first2) }, func(s string) string { return s }},
 		"half of the sums": {func(t *testing.T, dir string) { os.Truncate(dir+"/"+first2, 100); flip(t, dir+"/"+first, 0) }, func(s string) string { return damaged(s, 0, 4096) }},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -118,9 +119,14 @@ func (m *marks) close() {
 // in the first nine hours of output, more roughly later. It is 0 for a log
 // without marks. Where marks were damaged it is too early rather than too late.
 func (l *Log) since(t time.Time) (int64, error) {
-	data, err := os.ReadFile(filepath.Join(l.dir, fileTimes))
+	f, err := openFile(filepath.Join(l.dir, fileTimes))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(f)
+		f.Close()
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read log: %w", err)
