@@ -175,7 +175,7 @@ var ErrNeverStarted = errors.New("the shim died before the container began")
 
 // callTimeout bounds how long a shim may take to answer. A kill waits for the
 // processes' end first.
-const callTimeout = 15 * time.Second
+var callTimeout = 15 * time.Second
 
 // ErrGone answers a request to a shim that has died.
 var ErrGone = errors.New("the container has ended")
@@ -230,7 +230,7 @@ func (c *Container) Kill() error {
 }
 
 // Stop sends sig, waits up to grace for the container's end and kills what is
-// left. It returns once the shim has died, or the context ended before.
+// left. A shim that does not answer is killed first. It returns once the shim has died, or the context ended before.
 func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
 	if grace > 0 && sig != unix.SIGKILL {
 		err := c.call(ctx, request{Op: opStop, Signal: int(sig)})
@@ -246,7 +246,11 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 			}
 		}
 	}
-	if err := c.call(ctx, request{Op: opKill}); err != nil && !errors.Is(err, ErrGone) {
+	err := c.call(ctx, request{Op: opKill})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = c.endStuck()
+	}
+	if err != nil && !errors.Is(err, ErrGone) {
 		return err
 	}
 	return c.wait(ctx)

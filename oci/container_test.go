@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -333,6 +335,25 @@ func TestKillMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exit := b.exit(); exit.Code != 137 || !exit.Stopped {
+		t.Errorf("exit: %+v", exit)
+	}
+}
+
+// TestStopStuckShim: a container whose shim stands still, and does not answer, ends when it shall.
+func TestStopStuckShim(t *testing.T) {
+	oci.SetCallTimeout(t, 300*time.Millisecond)
+	b := newBox(t, "trap '' TERM; echo ready; while :; do sleep 0.02; done")
+	s := b.start()
+	b.await("ready")
+	if err := syscall.Kill(shimPID(t, b), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.Stop(ctx, syscall.SIGTERM, 20*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if exit := b.exit(); exit.Code != 137 || !exit.Lost {
 		t.Errorf("exit: %+v", exit)
 	}
 }
