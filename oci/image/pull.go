@@ -94,6 +94,9 @@ func (s *Store) resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) 
 // pull is the shared work of callers with the same reference and credentials.
 func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *hub) (*Image, error) {
 	h.publish(Progress{Phase: PhaseResolve})
+	if err := s.layout.Complete(); err != nil {
+		return nil, classifyLocal(err)
+	}
 	o, err := s.origin(r, creds)
 	if err != nil {
 		return nil, err

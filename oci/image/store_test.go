@@ -48,6 +48,9 @@ func TestOneProcessAtATime(t *testing.T) {
 func TestDamage(t *testing.T) {
 	damages := map[string]func(t *testing.T, s *Store, img *Image) string{
 		"layer_directory": func(t *testing.T, s *Store, img *Image) string { return img.Layers[1] },
+		"all_layers":      func(t *testing.T, s *Store, img *Image) string { return s.layout.Layers },
+		"all_blobs":       func(t *testing.T, s *Store, img *Image) string { return s.layout.Blobs },
+		"what_is_made":    func(t *testing.T, s *Store, img *Image) string { return s.layout.Workers },
 		"whole_layer":     func(t *testing.T, s *Store, img *Image) string { return filepath.Dir(img.Layers[0]) },
 		"marker": func(t *testing.T, s *Store, img *Image) string {
 			return filepath.Join(filepath.Dir(img.Layers[0]), layout.MarkerName)

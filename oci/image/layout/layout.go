@@ -37,6 +37,11 @@ func (l Layout) Make() error {
 	if err := errors.Join(os.RemoveAll(l.Tmp), os.RemoveAll(l.Workers)); err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
+	return l.Complete()
+}
+
+// Complete makes the directories that are missing, as when somebody has removed them since.
+func (l Layout) Complete() error {
 	for _, dir := range []string{l.Layers, l.Blobs, l.Images, l.Holds, l.Tmp, l.Workers} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
