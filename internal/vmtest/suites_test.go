@@ -18,7 +18,7 @@ var suites = []struct {
 	dir   string
 	tests string
 }{
-	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence TestFenceFrozen TestHog TestDiskBound"},
+	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence"},
 	{"oci/hostnet", "TestFilter"},
 	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedDevices TestMappedQuotas TestForeignOOM"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
