@@ -21,11 +21,13 @@ import (
 )
 
 // A simulation takes a processor and the memory of two controllers. One is made at a
-// time, and few wait; it may read for so long, and then look ahead for so long.
+// time, and few wait; it may read for so long, and then look ahead for so long. When its
+// turn has come, the answer is there in so long in all: see pace.
 const (
 	waiting = 4
 	reading = 10 * time.Second
 	looking = 10 * time.Second
+	inAll   = 20 * time.Second
 )
 
 // most is how many users and jobs an answer names.
@@ -76,20 +78,17 @@ func (h *Handlers) Ask(ctx context.Context, in *input) (*api.WhatIf, error) {
 	q.Silent = func(name string) bool { n := v.Node(name); return n != nil && n.Lost }
 	q.Records = h.records(ctx)
 	q.Now = max(v.Now, sched.Time(h.site.Now().UnixMilli()))
-	var end time.Time
-	q.More = func() bool {
-		now := h.site.Now()
-		if end.IsZero() { // what came before was reading
-			end = now.Add(looking)
-		}
-		return ctx.Err() == nil && now.Before(end)
-	}
+	p := &pace{ctx: ctx, now: h.site.Now, end: h.site.Now().Add(inAll)}
+	q.Part, q.More = p.part, p.more
 	a, err := outlook.Ask(q)
 	if err != nil {
 		return nil, refused(err)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if !a.Whole && a.Until <= q.Now { // nothing is known of one of the two
+		return nil, refused(errSlow)
 	}
 	return answer(q.Now, a), nil
 }
@@ -107,14 +106,14 @@ func (h *Handlers) records(ctx context.Context) func(take func(state.Record) err
 	}
 }
 
-var errSlow = errors.New("reading takes too long")
+var errSlow = errors.New("it takes too long")
 
 // refused is what the caller can do about it.
 func refused(err error) error {
 	var cannot *outlook.RefusedError
 	switch {
 	case errors.Is(err, errSlow):
-		return api.Errorf(api.CodeUnavailable, "there are too many jobs to be read in %s just now", reading).
+		return api.Errorf(api.CodeUnavailable, "there are too many jobs to look ahead in %s just now", inAll).
 			WithHint("`gctld sim --from-store` on the controller's machine has no such bound")
 	case errors.As(err, &cannot):
 		return api.Errorf(api.CodeBadRequest, "%v", err)

@@ -28,7 +28,10 @@ type Question struct {
 	Set     []string        // rules to change beyond that, see sim.Set
 	Add     []string        // nodes that are there too, see sim.AddNodes
 
-	// More says whether there is time to look further; it is asked before each step.
+	// Part is asked before each part of the work that is not broken off, after the records
+	// were read; its error ends it. More says whether there is time to look further; it is
+	// asked before each step.
+	Part func() error
 	More func() bool
 }
 
@@ -96,6 +99,9 @@ func Ask(q Question) (Answer, error) {
 		return Answer{}, err
 	}
 	for _, w := range []*world{was, will} {
+		if err := q.Part(); err != nil {
+			return Answer{}, err
+		}
 		if err := w.begin(q.Now, q.Silent); err != nil {
 			return Answer{}, err
 		}

@@ -93,7 +93,7 @@ func (s *site) round() { s.keep(s.c.Schedule(s.now)) }
 // question is one about the site as it is.
 func (s *site) question() Question {
 	return Question{
-		Now: s.now, Rules: rules(), Silent: func(string) bool { return false }, More: func() bool { return true },
+		Now: s.now, Rules: rules(), Silent: func(string) bool { return false }, Part: func() error { return nil }, More: func() bool { return true },
 		Records: func(take func(state.Record) error) error {
 			for _, k := range slices.Sorted(maps.Keys(s.stored)) {
 				if err := take(s.stored[k]); err != nil {
