@@ -32,6 +32,12 @@ type process struct {
 	done    chan struct{} // closed when it has ended
 }
 
+// hasDir says whether its directory is still there. Without it a worker can unpack nothing.
+func (p *process) hasDir() bool {
+	_, err := os.Lstat(p.dir)
+	return err == nil
+}
+
 // gone says that a worker has ended.
 func (p *process) gone() bool {
 	select {

@@ -50,8 +50,13 @@ func TestDamage(t *testing.T) {
 		"layer_directory": func(t *testing.T, s *Store, img *Image) string { return img.Layers[1] },
 		"all_layers":      func(t *testing.T, s *Store, img *Image) string { return s.layout.Layers },
 		"all_blobs":       func(t *testing.T, s *Store, img *Image) string { return s.layout.Blobs },
-		"what_is_made":    func(t *testing.T, s *Store, img *Image) string { return s.layout.Workers },
-		"whole_layer":     func(t *testing.T, s *Store, img *Image) string { return filepath.Dir(img.Layers[0]) },
+		"layers_and_what_is_made": func(t *testing.T, s *Store, img *Image) string {
+			if err := os.RemoveAll(s.layout.Workers); err != nil {
+				t.Fatal(err)
+			}
+			return s.layout.Layers
+		},
+		"whole_layer": func(t *testing.T, s *Store, img *Image) string { return filepath.Dir(img.Layers[0]) },
 		"marker": func(t *testing.T, s *Store, img *Image) string {
 			return filepath.Join(filepath.Dir(img.Layers[0]), layout.MarkerName)
 		},

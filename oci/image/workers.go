@@ -51,7 +51,7 @@ func (w *workers) take(ctx context.Context, key string) (*process, error) {
 	w.mu.Lock()
 	for i := len(w.idle) - 1; i >= 0; i-- {
 		found := w.idle[i]
-		if found.key != key || found.proc.gone() {
+		if found.key != key || found.proc.gone() || !found.proc.hasDir() {
 			continue
 		}
 		found.timer.Stop()
