@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -291,20 +290,6 @@ func (s *Store) apply(b *pebble.Batch, more func(*pebble.Batch) error) error {
 		_ = s.recent.Note(next) // the store is whole without it
 	}
 	return s.floor.Note(next)
-}
-
-// Free is how many bytes the disk of the store has left. A database that runs
-// into the end of its disk cannot even clean up, so the owner stops taking
-// work before.
-func (s *Store) Free() (uint64, error) {
-	u, err := s.cfg.FS.GetDiskUsage(s.cfg.Dir)
-	if errors.Is(err, vfs.ErrUnsupported) {
-		return math.MaxUint64, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("look at the disk of %s: %w", s.cfg.Dir, err)
-	}
-	return u.AvailBytes, nil
 }
 
 // Get reads one record's value: kind, job and, for those that have them,
