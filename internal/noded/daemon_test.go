@@ -415,3 +415,18 @@ func TestInstance(t *testing.T) {
 		t.Error("a new directory has the old instance")
 	}
 }
+
+// TestGroupsGo: a daemon that stops without jobs leaves no control group.
+func TestGroupsGo(t *testing.T) {
+	s := newSite(t, nil).start()
+	s.run(rankID(1), order("true"))
+	s.holdsNothing()
+	g, err := cgroups.Find("/gbatch/" + s.cfg.Name)
+	if err != nil || !g.Exists() {
+		t.Fatalf("the node has no group: %v", err)
+	}
+	s.halt()
+	if g.Exists() {
+		t.Error("the group of the node is still there")
+	}
+}
