@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exec"
 	"gbatch/internal/cli/exit"
@@ -28,11 +29,12 @@ func Sattach(ctx context.Context, a *cli.App, args []string) error {
 		return exit.Usagef("need a job step: sattach JOB.STEP, as 12.0")
 	}
 	d, err := a.Client.Job(ctx, of, client.JobOptions{})
+	if err == nil {
+		err = hasSteps(d, fmt.Sprintf(", and has no steps: glog -f %s shows its output", of))
+	}
 	switch {
 	case err != nil:
 		return err
-	case d.Spec == nil || !d.Spec.Launches():
-		return fmt.Errorf("job %s is no batch script and no allocation, and has no steps: glog -f %s shows its output", of, of)
 	case d.State.Final():
 		return fmt.Errorf("job %s has ended: glog %s shows its output", of, of)
 	}
@@ -40,4 +42,16 @@ func Sattach(ctx context.Context, a *cli.App, args []string) error {
 	x := exec.Exec{ID: of, Terminal: pty, Pipes: !pty}
 	x.Args = slices.Concat([]string{job.LaunchDir + "/sattach"}, args)
 	return x.Run(ctx, a)
+}
+
+// hasSteps says that a job can have steps, or why not and what to do instead. What
+// others' jobs are is not shown, so nothing is said of that.
+func hasSteps(d *api.JobDetail, instead string) error {
+	switch {
+	case d.Private:
+		return fmt.Errorf("job %s is of another project: only who may see it can use its steps", d.ID)
+	case d.Spec == nil || !d.Spec.Launches():
+		return fmt.Errorf("job %s is no batch script and no allocation%s", d.ID, instead)
+	}
+	return nil
 }

@@ -113,8 +113,9 @@ func Srun(ctx context.Context, a *cli.App, args []string) error {
 			return fmt.Errorf("Unable to confirm allocation for job %s: Invalid job id specified", c.jobID) //nolint:staticcheck // as Slurm writes it
 		case err != nil:
 			return err
-		case d.Spec == nil || !d.Spec.Launches():
-			return fmt.Errorf("job %s is no batch script and no allocation: use gexec %s -- COMMAND", c.jobID, c.jobID)
+		}
+		if err := hasSteps(d, fmt.Sprintf(": use gexec %s -- COMMAND", c.jobID)); err != nil {
+			return err
 		}
 		return c.step(ctx, a, d)
 	}
