@@ -19,9 +19,13 @@ func (a *App) Reservation(ctx context.Context) func(name string) (slurm.Reservat
 		}
 		var names []string
 		for _, r := range list.Reservations {
-			if names = append(names, r.Name); r.Name == name || strings.EqualFold(r.UUID, name) {
-				return slurm.Reservation{ID: r.UUID, Nodes: r.Nodes, Start: job.Instant(r.Start.UnixMilli())}, nil
+			if names = append(names, r.Name); r.Name != name && (r.UUID == "" || !strings.EqualFold(r.UUID, name)) {
+				continue
 			}
+			if r.UUID == "" { // who it is not for is not told
+				return slurm.Reservation{}, fmt.Errorf("reservation %s is for others", r.Name)
+			}
+			return slurm.Reservation{ID: r.UUID, Nodes: r.Nodes, Start: job.Instant(r.Start.UnixMilli())}, nil
 		}
 		if len(names) == 0 {
 			return slurm.Reservation{}, errors.New("there are no reservations")

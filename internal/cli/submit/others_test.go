@@ -28,7 +28,7 @@ const (
 func typed(t *testing.T, line ...string) (sent []job.Spec, b *clitest.Bench, err error) {
 	t.Helper()
 	b = clitest.Start(t, &clitest.Fake{
-		Kept: []api.Reservation{{Name: "course", UUID: uuid, Nodes: []string{"n1", "n2"}, Start: time.UnixMilli(5000)}},
+		Kept: []api.Reservation{{Name: "course", UUID: uuid, Nodes: []string{"n1", "n2"}, Start: time.UnixMilli(5000)}, {Name: "night", Nodes: []string{"n1"}}},
 		Submit: func(r *api.SubmitRequest, _ string) (*api.SubmitResponse, *api.Error) {
 			sub, err := job.Parse(r.Job)
 			if err != nil {
@@ -120,6 +120,7 @@ func TestOthersProblems(t *testing.T) {
 		"--image a --shm-size 64 -- true":              "512m",
 		"--image a --publish 80/udp -- true":           "TCP",
 		"--image a --reservation other -- true":        "only course",
+		"--image a --reservation night -- true":        "reservation night is for others",
 		"job.json bad.json":                            "bad.json: request.docker.comand",
 		"job.json x.sbatch --follow":                   "one file",
 		"x.sbatch job.json -- arg":                     "one script",
