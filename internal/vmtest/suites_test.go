@@ -18,9 +18,12 @@ var suites = []struct {
 	dir   string
 	tests string
 }{
-	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence"},
+	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence " +
+		"TestMountsAsUser TestUserWithoutMaps TestNetworkRules TestDiskBound TestDiskRates"},
 	{"oci/hostnet", "TestFilter"},
-	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedDevices TestMappedQuotas TestForeignOOM"},
+	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedReads TestMappedOwn TestMappedExec TestMappedDevices TestMappedHook TestMappedQuotas " +
+		"TestMappedKeyring TestBlame TestKeptHostile TestPidsLimit TestForeignOOM"},
+	{"oci/image", "TestWorkersHaveNoRights TestPullsReachOnlyWhatTheyMay TestPrivateImages"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
 }
 
