@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/shims"
 )
 
 // Container is a daemon's hold on a container that lives. Dropping it changes
@@ -248,7 +249,7 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 	}
 	err := c.call(ctx, request{Op: opKill})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = c.endStuck()
+		err = shims.Kill(c.dir, fileLock)
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
 		return err

@@ -1,4 +1,5 @@
-package oci
+// Package shims finds the processes that stand beside containers, from outside of them.
+package shims
 
 import (
 	"errors"
@@ -10,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endStuck kills a shim that answers no more, as one that somebody has stopped: what it would have ended is ended then as
-// that of any shim that was killed.
-func (c *Container) endStuck() error {
-	pids, err := shimsIn(c.dir)
+// Kill ends a shim that answers no more, as one that somebody has stopped: what it would have ended is ended then as that
+// of any shim that was killed.
+func Kill(dir, lock string) error {
+	pids, err := in(dir, lock)
 	if err != nil {
 		return fmt.Errorf("find the shim that does not answer: %w", err)
 	}
@@ -25,9 +26,9 @@ func (c *Container) endStuck() error {
 	return nil
 }
 
-// shimsIn gives the processes that work in a container's directory and have its lock open: its shim alone does both.
-func shimsIn(dir string) (pids []int, err error) {
-	lock, err := os.Stat(filepath.Join(dir, fileLock))
+// in gives the processes that work in a container's directory and have its lock open: its shim alone does both.
+func in(dir, lock string) (pids []int, err error) {
+	held, err := os.Stat(filepath.Join(dir, lock))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func shimsIn(dir string) (pids []int, err error) {
 		files, _ := filepath.Glob(p + "/fd/*") // of a process that has just ended there are none
 		for _, f := range files {
 			st, err := os.Stat(f)
-			if pid, bad := strconv.Atoi(filepath.Base(p)); err == nil && bad == nil && os.SameFile(st, lock) {
+			if pid, bad := strconv.Atoi(filepath.Base(p)); err == nil && bad == nil && os.SameFile(st, held) {
 				pids = append(pids, pid)
 				break
 			}
