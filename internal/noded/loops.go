@@ -52,8 +52,8 @@ func (a *Agent) sweepData() {
 }
 
 // networkEvery is how often the node's network is looked at: a firewall that is
-// loaded anew takes away what keeps jobs apart.
-const networkEvery = 20 * time.Second
+// loaded anew takes away what keeps jobs apart. Where nothing was changed the look is one question to the kernel.
+const networkEvery = 2 * time.Second
 
 func (a *Agent) networkLoop(ctx context.Context) {
 	if !a.network.Bridged() {
