@@ -34,16 +34,10 @@ type Letter struct {
 
 // Send hands a mail to the relay.
 func Send(ctx context.Context, cfg *site.Mail, l Letter) error {
-	msg := mail.NewMsg()
-	if err := msg.From(cfg.From); err != nil {
+	msg, err := l.message(cfg.From)
+	if err != nil {
 		return err
 	}
-	if err := msg.To(l.Receivers...); err != nil {
-		return err
-	}
-	_, what := l.What(l.Job)
-	msg.Subject(fmt.Sprintf("job %s (%s) %s", l.Job.ID(), l.Job.Name, what))
-	msg.SetBodyString(mail.TypeTextPlain, l.text(what))
 	host, port, err := net.SplitHostPort(cfg.SMTP)
 	if err != nil {
 		return err
@@ -62,6 +56,21 @@ func Send(ctx context.Context, cfg *site.Mail, l Letter) error {
 	}
 	defer c.CloseWithSMTPClient(conn) // the mail is taken or not, however the two part
 	return c.SendWithSMTPClient(conn, msg)
+}
+
+// message is the mail. What users and nodes wrote is in its subject and its text.
+func (l Letter) message(from string) (*mail.Msg, error) {
+	msg := mail.NewMsg()
+	if err := msg.From(from); err != nil {
+		return nil, err
+	}
+	if err := msg.To(l.Receivers...); err != nil {
+		return nil, err
+	}
+	_, what := l.What(l.Job)
+	msg.Subject(fmt.Sprintf("job %s (%s) %s", l.Job.ID(), l.Job.Name, what))
+	msg.SetBodyString(mail.TypeTextPlain, l.text(what))
+	return msg, nil
 }
 
 // Unreached is that the relay was not shown the mail.
