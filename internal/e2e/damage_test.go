@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,8 +77,15 @@ var damages = []struct {
 	}},
 	{"a network interface is removed", func(h hurt) {
 		id := h.victim()
-		if out, err := exec.Command("nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", h.pids(id)[0]), "ip", "link", "del", "eth0").CombinedOutput(); err != nil {
-			h.t.Fatalf("%v: %s", err, out)
+		var said []byte
+		if !poll(patience, func() bool { // each of its processes may end before it is entered
+			return slices.ContainsFunc(h.pids(id), func(pid int) (done bool) {
+				var err error
+				said, err = exec.Command("nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", pid), "ip", "link", "del", "eth0").CombinedOutput()
+				return err == nil
+			})
+		}) {
+			h.t.Fatalf("the interface is not removed: %s", said)
 		}
 		h.away(func() {})
 		h.goesOn(id)
