@@ -98,7 +98,7 @@ func (c *several) socket(i int) string {
 func (c *several) lists() []string {
 	var out []string
 	for i := range c.all {
-		cmd := exec.Command(filepath.Join(bin, "gadm"), "controllers")
+		cmd := exec.Command(filepath.Join(bin, "gadm"), "controllers", "--timeout", "2s") // one may be stopped
 		cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+c.socket(i))
 		out = append(out, execute(cmd).out)
 	}
