@@ -68,6 +68,64 @@ func TestWebKeyboard(t *testing.T) {
 	b.shows("You are logged out.")
 }
 
+// TestWebKeyboardOperator is the same of what operators have, of ports, and of the form
+// to log in that lies over what is shown when a session has ended.
+func TestWebKeyboardOperator(t *testing.T) {
+	s := newSite(t, siteOptions{ctldConfig: quick + "admins: [root]\nweb: {jobsDomain: jobs.localhost}\n", nodeConfig: "gpu: {simulate: \"h100:2\"}\n"})
+	b := newBrowser(t)
+	runs := s.submit(doc{name: "steady", command: idle, gpus: 2})
+	s.waitRunning(runs)
+	s.submit(doc{name: "waits", command: idle, gpus: 2})
+	link := strings.TrimSpace(s.must("gadm", "web"))
+	base, _, _ := strings.Cut(link, "#")
+	b.open(link)
+	b.shows("waits")
+	b.reach("Operate", kb.Enter)
+	b.reach("Reserve nodes", kb.Enter)
+	b.until("it is asked for what", "document.activeElement.matches('dialog *')")
+	b.keys(kb.Escape)
+	b.until("the question is gone", "!document.querySelector('dialog')")
+	b.reach("rules", kb.Enter)
+	b.reach("What would a reload change?", kb.Enter)
+	b.shows("The file says what is in force.")
+	b.reach("What if …?", kb.Enter)
+	b.reach("Other rules", "half_life=14d")
+	b.reach("More nodes", "1x4xh100"+kb.Enter)
+	b.shows("1 job of 1 would start sooner")
+	b.reach("Jobs for which it makes most of a difference", "")
+	b.reach("audit", kb.Enter)
+	b.shows("POST /v1/session")
+	b.reach("health", kb.Enter)
+	b.shows("Requests that wait")
+	b.reach("controllers", kb.Enter)
+	b.shows("This controller is the only one")
+
+	b.open(base + "jobs/" + runs)
+	b.shows("steady")
+	b.reach("Reach a port of this job", kb.Enter)
+	b.reach("Port in the job", "0")
+	b.shows("A port is a number from 1 to 65535.")
+	b.keys(kb.Backspace + "8889")
+	b.reach("Open in a tab", "")
+	b.reach("Copy the command", "")
+
+	b.reach("Extend", kb.Enter)
+	b.until("it is asked for what", "document.activeElement.matches('dialog *')")
+	b.keys("7")
+	typed := b.text("document.activeElement.value")
+	s.revoke("root")
+	token := strings.TrimSpace(s.must("gadm", "token", "create"))
+	b.until("it asks who it is", "document.activeElement.type === 'password'")
+	b.keys(kb.Escape)
+	b.until("Escape does not leave it", "document.activeElement.matches('.login *')")
+	b.reach("Token", token+kb.Enter)
+	b.until("it goes on", "!document.querySelector('.login')")
+	b.until("what was typed is there", "[...document.querySelectorAll('dialog input')].some((e) => e.value === "+quoted(typed)+")")
+	if got := b.text(focused); got == "nothing" {
+		t.Error("after the login the focus is lost")
+	}
+}
+
 // focused is what a reader is told of what has the focus; "unseen" stands in front of what
 // is not in sight, or does not look different by it.
 const focused = `(() => {

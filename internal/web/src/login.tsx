@@ -22,7 +22,11 @@ export function Login(props: { over: boolean }) {
   }
   const box = useRef<HTMLDialogElement>(null)
   const stay = () => box.current?.isConnected && !box.current.open && box.current.showModal()
-  useLayoutEffect(() => void stay(), [])
+  useLayoutEffect(() => {
+    stay()
+    const d = box.current
+    return () => d?.close() // who logged in is where they were
+  }, [])
   return (
     <dialog class="login" ref={box} aria-labelledby="login-title" onCancel={(e: Event) => e.preventDefault()} onClose={stay}>
       <form onSubmit={send}>
