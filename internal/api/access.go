@@ -111,6 +111,8 @@ type Site struct {
 	Pin     string `json:"pin"`               // of the controller's certificate authority
 	Address string `json:"address,omitempty"` // join string: address with pin; empty: it listens on its socket only
 
+	Page string `json:"page,omitempty"` // the web page of the controller that answers; empty: it listens on its socket only
+
 	DefaultDurationS int64     `json:"defaultDurationS,omitempty"` // time limit of a job that names none, seconds
 	MaxDurationS     int64     `json:"maxDurationS,omitempty"`     // longest that a job may ask for; 0: no bound
 	GraceS           int64     `json:"graceS,omitempty"`           // between the stop signal and the end

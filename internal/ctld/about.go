@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
+	"gbatch/internal/web"
 )
 
 // Version of the program, shown in status. Set by the build.
@@ -70,6 +71,7 @@ func (s *about) site(context.Context, *siteInput) (*api.Site, error) {
 	for _, ln := range s.listeners() {
 		if ln.Addr().Network() != "unix" {
 			out.Address = site.Address(*c, ln.Addr().String(), out.Pin)
+			out.Page = site.PageAddress(*c, ln.Addr().String()) + web.Base
 		}
 	}
 	return &out, nil

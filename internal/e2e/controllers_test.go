@@ -32,7 +32,7 @@ func newSeveral(t *testing.T, o siteOptions, at []string, machines []*os.File) *
 	}
 	c := &several{machines: machines}
 	o.listen, o.nodeConfig = at[0], "joinTokenFile: DIR/join.token\n"
-	o.ctldConfig = quick + fmt.Sprintf("advertise: '%s'\nreplica: {name: c1, listen: '%s', patience: 2 seconds}\n", strings.Join(at[:3], ","), at[3])
+	o.ctldConfig += quick + fmt.Sprintf("advertise: '%s'\nreplica: {name: c1, listen: '%s', patience: 2 seconds}\n", strings.Join(at[:3], ","), at[3])
 	o.nodesDial = func(_ int, controller string) string {
 		dir := filepath.Dir(strings.TrimPrefix(controller, "unix://"))
 		r := execute(exec.Command(filepath.Join(bin, "gctld"), "init", "--config", dir+"/gctld.yaml"))

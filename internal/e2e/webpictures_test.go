@@ -57,6 +57,7 @@ func TestPictures(t *testing.T) {
 	b.picture(filepath.Join(to, "submit.png"))
 	b.open(base + "cluster")
 	b.until("the GPUs of jobs are seen", "document.querySelectorAll('.gpu.runs').length === 6")
+	b.shows("30 °C") // of simulated ones
 	b.picture(filepath.Join(to, "cluster.png"))
 	b.open(base + "jobs/" + train)
 	b.shows("epoch 2")
@@ -66,7 +67,13 @@ func TestPictures(t *testing.T) {
 	b.open(base + "operate?tab=rules")
 	s.changedRules(b)
 	b.picture(filepath.Join(to, "rules.png"))
-	s.wait(long)
+	several := newBrowser(t)
+	several.do("have the size of a picture", chromedp.EmulateViewport(1280, 420))
+	c := newSeveral(t, siteOptions{ctldConfig: "operators: [root]\n"}, nil, nil)
+	several.controllers(c)
+	several.picture(filepath.Join(to, "controllers.png"))
+	c.first()
+	s.wait(long) // what was looked at meanwhile takes most of its time
 	b.open(base + "shares")
 	b.shows("would do")
 	b.shows("tokenize")

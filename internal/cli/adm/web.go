@@ -3,7 +3,6 @@ package adm
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"gbatch/internal/api"
@@ -26,15 +25,14 @@ func (o *Web) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	address, _, _ := strings.Cut(site.Address, "#")
-	if address == "" {
+	if site.Page == "" {
 		return fmt.Errorf("the controller listens on its socket alone, which no browser reaches: set `listen` in gctld.yaml")
 	}
 	t, err := a.Client.CreateToken(ctx, api.TokenRequest{Use: api.TokenLogin})
 	if err != nil {
 		return err
 	}
-	url := strings.TrimSuffix(address, "/") + "/web/#login=" + t.Secret
+	url := site.Page + "#login=" + t.Secret
 	if a.Output.JSON {
 		return a.WriteJSON(webLink{url, t.Expires})
 	}

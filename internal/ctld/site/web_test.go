@@ -43,3 +43,26 @@ func TestServerNames(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestPageAddress: of several controllers, each names its own page.
+func TestPageAddress(t *testing.T) {
+	all := "c1.example.org:7077,c2.example.org:7077,c3.example.org:7078"
+	for name, tc := range map[string]struct {
+		advertise, listen string
+		replica           *Replica
+		want              string
+	}{
+		"one":         {"head.example.org:7077", "0.0.0.0:7077", nil, "https://head.example.org:7077"},
+		"by_listen":   {"192.0.2.1:7077,192.0.2.2:7077", "192.0.2.2:7077", nil, "https://192.0.2.2:7077"},
+		"by_its_port": {"192.0.2.1:1,192.0.2.1:2", "192.0.2.1:2", nil, "https://192.0.2.1:2"},
+		"by_replica":  {all, "0.0.0.0:7077", &Replica{Listen: "0.0.0.0:7079", Advertise: "c2.example.org:7079"}, "https://c2.example.org:7077"},
+		"other_port":  {all, "0.0.0.0:7077", &Replica{Listen: "c3.example.org:7079"}, "https://c3.example.org:7078"},
+		"unknown":     {all, "0.0.0.0:7077", &Replica{Listen: "192.0.2.3:7079"}, "https://c1.example.org:7077"},
+	} {
+		c := Default()
+		c.Advertise, c.Listen, c.Replica = tc.advertise, tc.listen, tc.replica
+		if got := PageAddress(c, c.Listen); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}

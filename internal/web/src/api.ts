@@ -1324,6 +1324,7 @@ export type Site = {
   graceS?: number
   jobsDomain?: string
   maxDurationS?: number
+  page?: string
   pin: string
   qos?: Array<SiteQOS> | null
 }

@@ -91,6 +91,7 @@ function Nodes(props: { nodes: Read; drain: (n: api.Node) => void }) {
               <th>Node</th>
               <th>State</th>
               <th>GPUs</th>
+              <th class="wide number">Hottest</th>
               <th class="wide">Jobs</th>
               <th class="wide number">CPUs</th>
               <th class="wide number">Memory</th>
@@ -110,7 +111,7 @@ function Line(props: { node?: api.Node; index: number; drain: (n: api.Node) => v
   if (!n) {
     return (
       <tr aria-rowindex={props.index + 2}>
-        <td colSpan={8} class="quiet">
+        <td colSpan={9} class="quiet">
           …
         </td>
       </tr>
@@ -131,6 +132,7 @@ function Line(props: { node?: api.Node; index: number; drain: (n: api.Node) => v
           ))}
         </ul>
       </td>
+      <td class="wide number">{hottest(n)}</td>
       <td class="wide">{n.jobs > 0 && <Link to={'/jobs?user=*&text=' + encodeURIComponent(n.name)}>{count(n.jobs, 'job')}</Link>}</td>
       <td class="wide number">
         {n.cpus.total - n.cpus.free} of {n.cpus.total}
@@ -156,6 +158,12 @@ function Line(props: { node?: api.Node; index: number; drain: (n: api.Node) => v
       )}
     </tr>
   )
+}
+
+// hottest is how hot the hottest GPU of a node is.
+function hottest(n: api.Node): string {
+  const all = (n.gpus ?? []).flatMap((g) => (g.celsius === undefined ? [] : [g.celsius]))
+  return all.length > 0 ? `${Math.round(Math.max(...all))} °C` : ''
 }
 
 function GPU(props: { gpu: api.GPU }) {

@@ -1,10 +1,15 @@
+import { useEffect } from 'preact/hooks'
 import type * as api from './api'
 import { useRead } from './ask'
 import { Trouble } from './dialog'
 
 // Controllers are those that have all records in common, and how each fares.
 export function Controllers() {
-  const { answer, failed } = useRead<api.ControllerList>('/v1/controllers')
+  const { answer, failed, load } = useRead<api.ControllerList>('/v1/controllers')
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || load(), 10_000)
+    return () => clearInterval(timer)
+  }, [load])
   const list = answer?.controllers ?? []
   if (list.length === 1 && list[0]!.alone) return <p class="empty">This controller is the only one: there is none beside it to take its place.</p>
   return (
