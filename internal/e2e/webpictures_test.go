@@ -91,7 +91,7 @@ func (s *site) changedRules(b *browser) {
 		b.t.Fatal(err)
 	}
 	b.press("What would a reload change?")
-	b.shows("14")
+	b.shows("+ policy.halfLife") // above what is pressed next
 	b.press("What if …?")
 	b.fill("details.whatif label:nth-child(2) input", "1x4xh100")
 	b.press("Simulate")
