@@ -18,7 +18,7 @@ var suites = []struct {
 	dir   string
 	tests string
 }{
-	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence " +
+	{"internal/noded", "TestUserIsWhoSubmitted TestPrologAndEpilog TestKilledInPrologAndEpilog TestHostNetworkIsFiltered TestLease TestLimitWithoutDaemon TestFence TestHostileJobs " +
 		"TestMountsAsUser TestUserWithoutMaps TestNetworkRules TestDiskBound TestDiskRates"},
 	{"oci/hostnet", "TestFilter"},
 	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedReads TestMappedOwn TestMappedExec TestMappedDevices TestMappedHook TestMappedQuotas " +
@@ -57,7 +57,7 @@ func TestSuites(t *testing.T) {
 	fillSuites(t, root)
 	initrd := filepath.Join(dir, "initrd")
 	command(t, root, "sh", "-c", "find . | cpio --quiet -o -H newc -R 0:0 >"+initrd)
-	console := boot(t, initrd, guest{processors: 1, memory: "3072", options: "cgroup_no_v1=all", patience: 2 * bootTimeout})
+	console := boot(t, initrd, guest{processors: 1, memory: "3072", options: "cgroup_no_v1=all", patience: 3 * bootTimeout})
 	readSuites(t, console)
 	if t.Failed() || testing.Verbose() {
 		t.Logf("console:\n%s", console)
