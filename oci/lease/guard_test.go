@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestEndGuard: the guard is known by the number in the file, also where a longer
@@ -53,4 +55,31 @@ func note(t *testing.T, text string) *os.File {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestSpares: what needs no lease is left alone, and of what does it is noted that the
+// guard ended it.
+func TestSpares(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"alone", "leased"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "alone", "spare"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type verdict struct{ Spared, Noted bool }
+	got := map[string]verdict{}
+	for _, name := range []string{"alone", "leased", "leased", "gone"} {
+		spared := spares(filepath.Join(dir, "*", "spare"), "/gbatch/n/"+name)
+		_, err := os.Stat(filepath.Join(dir, name, FileOver))
+		got[name] = verdict{spared, err == nil}
+	}
+	if diff := cmp.Diff(map[string]verdict{"alone": {Spared: true}, "leased": {Noted: true}, "gone": {}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if spares("", "/gbatch/n/leased") {
+		t.Error("spared without a file that says so")
+	}
 }

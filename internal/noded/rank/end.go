@@ -57,7 +57,7 @@ func (r *Rank) readExit() *node.Exit {
 		r.log.Error("read the container's result", "error", err)
 		out = lostExit(err, stop, r.state.now().StartedMS)
 	} else {
-		out = exitOf(exit, stop, r.limits())
+		out = exitOf(fenced(r.node.Dir(r.order.at), exit), stop, r.limits())
 		r.node.Counters.Output(float64(exit.LogBytes), float64(exit.OOMKills))
 	}
 	r.measure(true)

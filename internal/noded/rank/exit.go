@@ -3,6 +3,8 @@ package rank
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,16 @@ type limits struct {
 
 func (r *Rank) limits() limits {
 	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.at), run: r.order.limit()}
+}
+
+// fenced is a container's exit with what its shim may not know: that the guard of leases
+// ended it, while the shim stood still.
+func fenced(dir string, e oci.Exit) oci.Exit {
+	if e.Signal == int(unix.SIGKILL) {
+		_, err := os.Stat(filepath.Join(dir, lease.FileOver))
+		e.LeaseOver = e.LeaseOver || err == nil
+	}
+	return e
 }
 
 // exitOf says how a container ended in the controller's words. stop is the

@@ -135,7 +135,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 	}
 	// It ended while no daemon looked.
 	exit, err := oci.ReadExit(r.order.containerDir())
-	out := gpusDid(r.order.dir, exitOf(exit, r.state.stop, r.limits()))
+	out := gpusDid(r.order.dir, exitOf(fenced(r.node.Dir(r.order.at), exit), r.state.stop, r.limits()))
 	if err != nil {
 		out = failedExit(err, r.state.stop)
 	}
