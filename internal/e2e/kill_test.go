@@ -29,6 +29,7 @@ func TestKillEachWay(t *testing.T) {
 				command: sh("echo first >> /project/ran; until [ -e /project/go ]; do sleep 0.05; done; echo end >> /project/ran; exit 9")})
 			second := s.submit(doc{name: "second", cpus: 8, storage: []any{"/project"}, command: sh("echo second >> /project/ran; exit 3")})
 			s.waitRunning(first)
+			eventually(t, "the first job's program has written", func() bool { return exists(filepath.Join(s.project(), "ran")) })
 			for _, c := range order {
 				both[c].kill()
 			}
