@@ -92,6 +92,7 @@ func TestInitContainers(t *testing.T) {
 // TestInitContainersAndDaemons: a container that runs before the job outlives the node's
 // daemon, the job goes on after it, and the time limit counts from its beginning.
 func TestInitContainersAndDaemons(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	native := `{"name": "kept", "request": {"resources": {"gpus": 0, "cpus": 1, "cpuMemoryGb": 1}, "docker": {"image": "IMAGE",
 		"command": ["sh", "-c", "cat /w/x; echo main; sleep 1000"], "storage": [{"hostPath": "scratch", "volume": "w", "containerPath": "/w"}, "/project"]},

@@ -62,6 +62,7 @@ func (s *site) dies(node int) {
 // directory gone, all of it that had been sent, byte by byte; glog says so, and
 // follows to the end.
 func TestLogOutlivesNode(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{nodes: 2, ctldConfig: quick + "nodes: {suspectAfter: 2 seconds, timeout: 10 seconds}\n"})
 	id := s.submit(doc{name: "writer", command: writer, storage: []any{"/project"}, resources: map[string]any{"slaveName": s.nodeName(0)}})
 	s.waitRunning(id)

@@ -140,6 +140,7 @@ spec:
 // TestKubernetesKinds runs manifests of many kinds, while one with a time table and
 // tasks waits for its minute.
 func TestKubernetesKinds(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{nodeConfig: "gpu: {simulate: \"a100:4\"}\nfeatures: [zone=b, rack=r7]\n"})
 	with := func(text string) string { return strings.ReplaceAll(text, "IMAGE", image) }
 	template := s.file(with(strings.NewReplacer("POLICY", "Forbid", "COMMAND", "echo task $JOB_COMPLETION_INDEX").Replace(kubernetesTimes)))

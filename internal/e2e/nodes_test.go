@@ -49,6 +49,7 @@ func TestSeveralNodes(t *testing.T) {
 // controller gives up on it, so that the job never runs in two places; the
 // restartable job then runs elsewhere, and the node comes back.
 func TestNodeCutOff(t *testing.T) {
+	t.Parallel() // it mostly waits
 	var cable *wire
 	s := newSite(t, siteOptions{nodes: 2,
 		ctldConfig: "nodes: {suspectAfter: 2 seconds, timeout: 10 seconds}\n",
@@ -188,6 +189,7 @@ func (w *wire) mend() {
 // from the controller just as by the network: it must have ended before the
 // job runs elsewhere.
 func TestNodeDaemonGone(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{nodes: 2, ctldConfig: "nodes: {suspectAfter: 2 seconds, timeout: 10 seconds}\n"})
 	full := s.submit(doc{name: "full", cpus: 8, command: idle, resources: map[string]any{"slaveName": s.nodeName(1)}})
 	s.waitRunning(full)
