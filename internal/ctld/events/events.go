@@ -38,11 +38,11 @@ const (
 	tellsOfAll     = 250
 	tellsAtLeast   = 0.5
 
-	// Lists that follow changes are read anew so often, and more seldom where many are
-	// open: each stream adds its part.
-	readEvery = time.Second
-	readPart  = 20 * time.Millisecond
-	readMost  = 10 * time.Second
+	// Lists that follow changes are read anew no more often than that, and where many are
+	// open so that all of them are read so often a second.
+	readEvery  = time.Second
+	readsOfAll = 25
+	readMost   = 20 * time.Second
 )
 
 type eventsInput struct {
@@ -73,7 +73,7 @@ func (s *Source) tells() rate.Limit {
 
 // ping says how often lists are to be read anew.
 func (s *Source) ping() api.PingEvent {
-	return api.PingEvent{EveryMS: min(readEvery+readPart*time.Duration(s.open.Load()), readMost).Milliseconds()}
+	return api.PingEvent{EveryMS: min(max(time.Duration(s.open.Load())*time.Second/readsOfAll, readEvery), readMost).Milliseconds()}
 }
 
 // Stream streams changes, from now on or from where the client was.

@@ -78,7 +78,7 @@ func TestPace(t *testing.T) {
 		open  int64
 		tells rate.Limit
 		every int64
-	}{{0, 10, 1000}, {50, 5, 2000}, {250, 1, 6000}, {500, 0.5, 10_000}, {4096, 0.5, 10_000}} {
+	}{{0, 10, 1000}, {20, 10, 1000}, {50, 5, 2000}, {250, 1, 10_000}, {500, 0.5, 20_000}, {4096, 0.5, 20_000}} {
 		s.open.Store(tc.open)
 		if got := s.ping().EveryMS; got != tc.every || s.tells() != tc.tells {
 			t.Errorf("%d streams: they tell %v times a second and read each %d ms, want %v and %d", tc.open, s.tells(), got, tc.tells, tc.every)
