@@ -133,18 +133,15 @@ func (r *Rank) end(ctx context.Context) (over bool) {
 // it works; false means that the daemon went first.
 func (r *Rank) remove(ctx context.Context) bool {
 	n, id := r.node, r.order.id
+	clean := r.cleanHost
 	if r.order.at != id {
-		guest{r}.remove()
-		return true
+		clean = guest{r}.clean
+	} else {
+		r.killRest()
 	}
-	r.killRest()
 	var pause client.Backoff
 	for {
-		// What it wrote goes first: a damaged file system of its own goes as a whole.
-		err := errors.Join(os.RemoveAll(r.order.launchDir()), n.Disk.Release(id), oci.Cleanup(r.order.containerDir()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
-		if err == nil {
-			err = n.Data.Drop(id) // nobody has it mounted any more
-		}
+		err := clean()
 		n.Health.Leftover(id, err)
 		if err == nil {
 			n.Images.Drop(id)
@@ -155,6 +152,17 @@ func (r *Rank) remove(ctx context.Context) bool {
 			return false
 		}
 	}
+}
+
+// cleanHost removes all that the rank has on the host but its log.
+func (r *recipe) cleanHost() error {
+	n, id := r.node, r.order.id
+	// What it wrote goes first: a damaged file system of its own goes as a whole.
+	err := errors.Join(os.RemoveAll(r.order.launchDir()), n.Disk.Release(id), oci.Cleanup(r.order.containerDir()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
+	if err == nil {
+		err = n.Data.Drop(id) // nobody has it mounted any more
+	}
+	return err
 }
 
 // discard removes what a rank that never ran has.

@@ -112,15 +112,9 @@ func (g guest) begin(ctx context.Context) error {
 	return nil
 }
 
-// remove removes what the rank has of its own but its log.
-func (g guest) remove() {
-	err := oci.Cleanup(g.order.containerDir())
-	g.node.Health.Leftover(g.order.id, err)
-	if err != nil {
-		g.log.Error("clean up rank", "error", err)
-	}
-	g.node.Images.Drop(g.order.id)
-}
+// clean removes what the rank has of its own but its log. A shim that was killed leaves
+// processes for a moment that have its lock.
+func (g guest) clean() error { return oci.Cleanup(g.order.containerDir()) }
 
 // start begins a rank's container as one in which others may run after it.
 func (x *shelter) start(r *Rank, h oci.Handover) (*oci.Container, error) {
