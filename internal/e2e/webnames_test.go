@@ -69,12 +69,7 @@ func TestWebNames(t *testing.T) {
 		{"operate?tab=health", "GET /v1/jobs"},
 		{"submit?again=" + id, long("c")},
 	} {
-		b.do("use a desk", chromedp.EmulateViewport(1300, 900))
-		b.open(base + v.path)
-		b.until(v.path+" shows "+v.shows, fmt.Sprintf("(document.body.innerText + [...document.querySelectorAll('textarea, input, [title]')].map((e) => e.title + (e.value ?? ''))).includes(%s)", jsText(v.shows)))
-		b.harmless(v.path)
-		b.accessible(v.path)
-		b.onPhone(v.path)
+		b.view(base, v.path, v.shows, "document.body.innerText + [...document.querySelectorAll('textarea, input, [title]')].map((e) => e.title + (e.value ?? ''))")
 	}
 	b.do("use a desk", chromedp.EmulateViewport(1300, 900))
 	b.open(base + "cluster")

@@ -56,12 +56,7 @@ func TestWebViews(t *testing.T) {
 		{"nowhere", "There is no such page"},
 	}
 	for _, v := range views {
-		b.do("use a desk", chromedp.EmulateViewport(1300, 900))
-		b.open(base + v.path)
-		b.until(v.path+" shows "+v.shows, fmt.Sprintf("document.body.innerText.includes(%s)", jsText(v.shows)))
-		b.harmless(v.path)
-		b.accessible(v.path)
-		b.onPhone(v.path)
+		b.view(base, v.path, v.shows, "document.body.innerText")
 	}
 	b.do("use a desk", chromedp.EmulateViewport(1300, 900))
 	b.questions(base, runs)
@@ -73,6 +68,18 @@ func TestWebViews(t *testing.T) {
 		t.Errorf("the page complained: %q", list)
 	}
 	b.policed()
+}
+
+// view opens a view at a desk, waits until a text of it has another one, and holds that
+// nothing in it acts, that it can be used by all, and that it fits on a phone.
+func (b *browser) view(base, path, shows, text string) {
+	b.t.Helper()
+	b.do("use a desk", chromedp.EmulateViewport(1300, 900))
+	b.open(base + path)
+	b.until(path+" shows "+shows, fmt.Sprintf("(%s).includes(%s)", text, jsText(shows)))
+	b.harmless(path)
+	b.accessible(path)
+	b.onPhone(path)
 }
 
 // policed tries by a script of the page what its policy refuses.

@@ -63,7 +63,7 @@ type Agent struct {
 	instance   string
 	host       identity.Host
 	locks      []*identity.Lock
-	alone      bool // it has all of them
+	locked     bool // it has all of them
 	controller *client.Client
 
 	images   *images.Holds
@@ -315,7 +315,7 @@ func (a *Agent) openState() error {
 	if err != nil {
 		return err
 	}
-	a.locks, a.alone = append(a.locks, held), true
+	a.locks, a.locked = append(a.locks, held), true
 	err = a.removePipes()
 	if err == nil {
 		a.instance, err = identity.LoadInstance(a.cfg.StateDir)
@@ -406,7 +406,7 @@ func (a *Agent) Close() error {
 	if a.exporter != nil {
 		err = errors.Join(err, a.exporter.Close())
 	}
-	if a.alone { // else another daemon may be using them
+	if a.locked { // else another daemon may be using them
 		a.host.RemoveGroups()
 	}
 	if a.guard != nil {

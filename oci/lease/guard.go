@@ -44,6 +44,10 @@ type Guard struct {
 // Role is the first argument of a guard's process.
 const Role = "guard"
 
+// FileOver is in the directory of Guard.Spare where the guard has ended the container:
+// its shim, which may stand still meanwhile, sees no more than that it was killed.
+const FileOver = "lease-over"
+
 const (
 	guardName   = "gbatch-guard"
 	guardLock   = 3 // what it inherits: the lock, held until it ends
@@ -209,7 +213,7 @@ func Main(lease, prefix, spare, group string) int {
 		case err != nil && !errors.Is(err, os.ErrNotExist):
 			fmt.Fprintln(os.Stderr, err)
 		case err == nil && left <= 0:
-			if err := cgroups.KillBelow(prefix, func(group string) bool { return spares(spare, group) }); err != nil {
+			if err := cgroups.KillBelow(prefix, func(group string) bool { return isSpared(spare, group) || noteOver(spare, group) }); err != nil {
 				fmt.Fprintln(os.Stderr, "end containers whose lease ran out:", err)
 			}
 		case err == nil:
@@ -228,22 +232,25 @@ func Main(lease, prefix, spare, group string) int {
 	}
 }
 
-// FileOver is in the directory of Guard.Spare where the guard has ended the container:
-// its shim, which may stand still meanwhile, sees no more than that it was killed.
-const FileOver = "lease-over"
-
-// spares says whether a container needs no lease, and notes it of one that is ended.
-func spares(spare, group string) bool {
+func isSpared(spare, group string) bool {
 	if spare == "" {
 		return false
 	}
-	spare = strings.Replace(spare, "*", path.Base(group), 1)
-	if _, err := os.Stat(spare); err == nil {
-		return true
+	_, err := os.Stat(beside(spare, group))
+	return err == nil // where it cannot be told it is ended: it must not run twice
+}
+
+// noteOver notes of a container that it is ended now, and spares none: where that cannot
+// be noted it is ended all the same.
+func noteOver(spare, group string) bool {
+	if spare == "" {
+		return false
 	}
-	// Where nothing can be told or noted it is ended all the same: it must not run twice.
-	if f, err := os.OpenFile(filepath.Join(filepath.Dir(spare), FileOver), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	path := filepath.Join(filepath.Dir(beside(spare, group)), FileOver)
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		f.Close()
 	}
 	return false
 }
+
+func beside(spare, group string) string { return strings.Replace(spare, "*", path.Base(group), 1) }

@@ -72,14 +72,15 @@ func TestSpares(t *testing.T) {
 	type verdict struct{ Spared, Noted bool }
 	got := map[string]verdict{}
 	for _, name := range []string{"alone", "leased", "leased", "gone"} {
-		spared := spares(filepath.Join(dir, "*", "spare"), "/gbatch/n/"+name)
+		spare, group := filepath.Join(dir, "*", "spare"), "/gbatch/n/"+name
+		spared := isSpared(spare, group) || noteOver(spare, group)
 		_, err := os.Stat(filepath.Join(dir, name, FileOver))
 		got[name] = verdict{spared, err == nil}
 	}
 	if diff := cmp.Diff(map[string]verdict{"alone": {Spared: true}, "leased": {Noted: true}, "gone": {}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if spares("", "/gbatch/n/leased") {
+	if isSpared("", "/gbatch/n/leased") || noteOver("", "/gbatch/n/leased") {
 		t.Error("spared without a file that says so")
 	}
 }

@@ -21,7 +21,7 @@ type ahead struct {
 	most int
 	log  *slog.Logger
 
-	making sync.WaitGroup
+	work sync.WaitGroup // what makes, marks and drops them
 
 	mu     sync.Mutex // guards what follows
 	ready  []*spare   // the oldest first
@@ -84,7 +84,7 @@ func (a *ahead) used(ids userns.Map) {
 	}
 	a.drawn++
 	owner := fmt.Sprintf("ahead-%d", a.drawn)
-	a.making.Go(func() { a.make(owner, ids) }) // waited for by close
+	a.work.Go(func() { a.make(owner, ids) }) // waited for by close
 }
 
 func (a *ahead) make(owner string, ids userns.Map) {
@@ -116,7 +116,7 @@ func (a *ahead) mark(owner string) {
 	if a.closed {
 		return
 	}
-	a.making.Go(func() { // waited for by close
+	a.work.Go(func() { // waited for by close
 		if err := a.own.Mark(owner); err != nil {
 			a.log.Debug("mark a network", "owner", owner, "error", err)
 		}
@@ -126,9 +126,15 @@ func (a *ahead) mark(owner string) {
 // expire drops what waited for too long.
 func (a *ahead) expire() {
 	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return // close drops them
+	}
+	a.work.Add(1) // waited for by close
+	defer a.work.Done()
 	var old []*spare
 	now := time.Now()
-	for len(a.ready) > 0 && (a.closed || now.Sub(a.ready[0].since) >= aheadFor) {
+	for len(a.ready) > 0 && now.Sub(a.ready[0].since) >= aheadFor {
 		old, a.ready = append(old, a.ready[0]), a.ready[1:]
 	}
 	a.timer = nil
@@ -162,7 +168,7 @@ func (a *ahead) close() {
 		a.timer.Stop()
 	}
 	a.mu.Unlock()
-	a.making.Wait()
+	a.work.Wait()
 	a.clear()
 }
 

@@ -76,7 +76,7 @@ func loadRecord(dir string) (rankRecord, error) {
 // record notes durably, before anything of the user's can run, what the rank
 // is and which cores it has.
 func (r *Rank) record(s *state) error {
-	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Before: r.digests(), Boot: r.node.Boot, Link: r.link, Ports: s.now().Ports, Cached: r.inputs.Cached}
+	rec := rankRecord{ID: r.order.id, Order: r.order.RunOrder, Cores: r.cores.CPUs.String(), Digest: r.image.Digest, Before: r.digests(), Boot: r.node.Boot, Link: r.net.Link(), Ports: s.now().Ports, Cached: r.inputs.Cached}
 	if r.order.at != r.order.id {
 		rec.Home = &r.order.at
 	}

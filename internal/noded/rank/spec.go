@@ -40,7 +40,7 @@ type recipe struct {
 	secrets secretFiles
 	key     *string             // see homeKey; nil: not known yet
 	net     *network.Attachment // until the shim has it; nil: the node's, or already there
-	link    string              // see network.Attachment.Link
+	link    string              // see network.Attachment.Link; only of a rank that an earlier daemon began
 }
 
 // buildSpec makes the container's spec out of order, image and grant.

@@ -45,12 +45,8 @@ func (r *Rank) steps() []step {
 		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it, when the rank is over
 		{"slot", r.slot.take, r.slot.giveBack},
 		{"storage", func(context.Context) error { return r.bindAll() }, r.unbindAll},
-		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing}, // goes with the storage
-		{"network", func(context.Context) (err error) {
-			r.net, err = joinNetwork(n.Network, &r.user, o, s)
-			r.link = r.net.Link()
-			return err
-		}, r.leaveNetwork}, // the host's part goes with remove
+		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
+		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
 		{"files", func(context.Context) (err error) { r.written, err = r.files(); return err }, nothing},
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},

@@ -34,8 +34,7 @@ func (r *Rank) Told() bool {
 // Order is what was ordered of the rank. Only its allocation ever changes.
 func (r *Rank) Order() *api.RunOrder { return &r.order.RunOrder }
 
-// Kept is what is kept over a restart of the daemon of the network that the rank's
-// container has.
+// Kept is what is kept of the network of a rank that an earlier daemon began.
 func Kept(r *Rank) network.Kept {
 	return network.Kept{Link: r.link, Ports: r.Status().Ports, Order: &r.order.RunOrder}
 }
