@@ -3,6 +3,7 @@
 package importer
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -39,8 +40,18 @@ var laborious = map[string]struct{ begin, again, end string }{
 	"ports":                      {"type: task\ncommands: [a]\nports:\n", " - '99999:80'\n", ""},
 	"groups":                     {"type: task\ngroups:\n", " - {commands: [a], ports: ['80:80']}\n", ""},
 	"addresses in commands":      {"type: task\ngroups:\n - nodes: 1\n   commands:\n", "   - '${{ groups[0].nodes[0].IP_ADDRESS }}'\n", ""},
+	"files of a config map":      {podOf + "volumeMounts: [", "{name: v, mountPath: /a},", "]}], volumes: [{name: v, configMap: {name: m}}]}}}\n---\n" + manyKeys},
 	"GPUs":                       {"type: task\nresources: {gpu: '", "A100:1..2:40GB,", "'}\n"},
 }
+
+// manyKeys is a config map that takes half of a document.
+var manyKeys = func() string {
+	b := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata:\n")
+	for i := 0; len(b) < document.MaxBytes/2; i++ {
+		b = fmt.Appendf(b, " k%d: v\n", i)
+	}
+	return string(b)
+}()
 
 // TestWorkIsBounded: no file makes its reader, which may be a controller, work for
 // long. What is allocated stands for the work, as time depends on the machine. Under the

@@ -261,11 +261,18 @@ func executable(d *decoder, n *node) bool {
 	return mode&0o100 != 0
 }
 
+// manyFiles is more files, and more mounts, than a job's own rules allow, so that a
+// job with more is refused by them whatever the rest is.
+const manyFiles = 1000
+
 // mountFiles puts the files of a volume below where it is mounted, or the one that
 // subPath names there.
 func (k *manifest) mountFiles(d *decoder, n *node, m mountPoint, files []job.File) {
 	g := k.spec.Gbatch
 	for _, f := range files {
+		if len(g.Files) > manyFiles {
+			return
+		}
 		switch {
 		case m.sub == "":
 			f.Path = path.Join(m.path, f.Path)
@@ -274,7 +281,7 @@ func (k *manifest) mountFiles(d *decoder, n *node, m mountPoint, files []job.Fil
 		default:
 			continue
 		}
-		if i := slices.IndexFunc(g.Files, func(has job.File) bool { return has == f }); i >= 0 {
+		if slices.Contains(g.Files, f) {
 			continue // another container has it there, too
 		}
 		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(g.Files))), n)
@@ -291,8 +298,8 @@ type fileMount struct {
 // uncover leaves out files of a volume in which something else is mounted over them.
 func (k *manifest) uncover(d *decoder) {
 	g := k.spec.Gbatch
-	if len(g.Files) > 1000 || len(k.spec.Request.Docker.Storage) > 1000 {
-		return // the job's own rules refuse so many
+	if len(g.Files) > manyFiles || len(k.spec.Request.Docker.Storage) > manyFiles {
+		return
 	}
 	var kept []job.File
 	for i, f := range g.Files {
