@@ -6,14 +6,13 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/slurm/getopt"
+	"gbatch/internal/job/importer/slurm"
 )
 
 // version is the release of Slurm whose formats these commands print.
 const version = "22.05.8"
 
-// clusterName is the name of the only cluster that these commands know: that of
-// the controller.
-const clusterName = "gbatch"
+const clusterName = slurm.ClusterName
 
 // clusters is the option -M, which can name one cluster and all of them alike.
 type clusters struct{ named []string }
@@ -24,8 +23,8 @@ func (c *clusters) option() getopt.Option {
 
 func (c *clusters) check() error {
 	for _, name := range c.named {
-		if name != "all" && name != clusterName {
-			return exit.Usagef("cluster %q is not known: there is %s; choose the controller with GBATCH_CONTROLLER", name, clusterName)
+		if err := slurm.CheckCluster(name); err != nil {
+			return exit.Usagef("%w", err)
 		}
 	}
 	return nil

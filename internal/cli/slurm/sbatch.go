@@ -68,9 +68,14 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	case has("--test-only"):
 		a.Say("sbatch: the job would be accepted: %s", r.Estimate.Text)
 		return nil
+	case has("--parsable") && has("--clusters"):
+		fmt.Fprintf(a.Out, "%d;%s\n", r.Number, clusterName)
 	case has("--parsable"):
 		fmt.Fprintln(a.Out, r.Number)
-	case !has("--quiet"):
+	case has("--quiet"):
+	case has("--clusters"):
+		fmt.Fprintf(a.Out, "Submitted batch job %d on cluster %s\n", r.Number, clusterName)
+	default:
 		fmt.Fprintf(a.Out, "Submitted batch job %d\n", r.Number)
 	}
 	if !has("--wait") {

@@ -60,3 +60,24 @@ func TestSubmittedFile(t *testing.T) {
 		}
 	}
 }
+
+// TestSubmittedCluster: whoever names the cluster is told it again, as Slurm's sbatch
+// does, and one that is not there gets no job.
+func TestSubmittedCluster(t *testing.T) {
+	for _, tc := range []struct{ script, args, out, err string }{
+		{"", "--parsable", "7\n", ""},
+		{"", "-M gbatch", "Submitted batch job 7 on cluster gbatch\n", ""},
+		{"", "--clusters=all,gbatch --parsable", "7;gbatch\n", ""},
+		{"#SBATCH --cluster=gbatch\n", "--parsable", "7;gbatch\n", ""},
+		{"#SBATCH -M gbatch\n", "-Mgbatch,other", "", `cluster "other" is not known: there is gbatch; choose the controller with GBATCH_CONTROLLER`},
+	} {
+		b := clitest.Start(t, &clitest.Fake{Submit: func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error) {
+			return &api.SubmitResponse{Number: 7}, nil
+		}})
+		b.App.In = strings.NewReader("#!/bin/sh\n#SBATCH --image=debian --mem=1G\n" + tc.script + "true\n")
+		code := play0(b.App, "sbatch", strings.Fields(tc.args))
+		if out := b.Out.String(); out != tc.out || (code == 0) != (tc.err == "") || !strings.Contains(b.Err.String(), tc.err) {
+			t.Errorf("%q, sbatch %s: ended with %d, printed %q and %q, want %q and %q", tc.script, tc.args, code, out, b.Err.String(), tc.out, tc.err)
+		}
+	}
+}

@@ -236,8 +236,8 @@ func elsewhere() []option {
 		{long: "--wrap", instead: "use gsubmit --image NAME -- COMMAND"},
 		{long: "--uid", instead: "a job belongs to whoever submits it"},
 		{long: "--gid", instead: "the project's group is given by its storage"},
-		{long: "--cluster", instead: "choose the controller with GBATCH_CONTROLLER"},
-		{long: "--clusters", short: "-M", instead: "choose the controller with GBATCH_CONTROLLER"},
+		{long: "--cluster", value: (*script).clusters},
+		{long: "--clusters", short: "-M", value: (*script).clusters},
 		{long: "--gpus-per-socket", instead: "give --gpus-per-node"},
 		{long: "--sockets-per-node", instead: "give --cpus-per-task"},
 		{long: "--cores-per-socket", instead: "give --cpus-per-task"},
@@ -267,6 +267,32 @@ func elsewhere() []option {
 }
 
 func nothing(*script, string) error { return nil }
+
+// ClusterName is what Slurm's names call the only cluster that they know: that of
+// the controller.
+const ClusterName = "gbatch"
+
+// CheckCluster says what is wrong with a name given for a cluster.
+func CheckCluster(name string) error {
+	if name == ClusterName || name == "all" {
+		return nil
+	}
+	return fmt.Errorf("cluster %q is not known: there is %s; choose the controller with GBATCH_CONTROLLER", name, ClusterName)
+}
+
+// clusters takes names of clusters that must all be known. sbatch names the one of
+// its job in its answer.
+func (s *script) clusters(v string) error {
+	for name := range strings.SplitSeq(v, ",") {
+		if err := CheckCluster(name); err != nil {
+			return err
+		}
+	}
+	if s.o.Own != nil {
+		s.o.Own["--clusters"] = v
+	}
+	return nil
+}
 
 func label(name string) func(*script, string) error {
 	return func(s *script, v string) error {
