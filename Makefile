@@ -50,7 +50,7 @@ UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | g
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
 
 .NOTPARALLEL:
-.PHONY: help deps build compile packages arm64 test beside unit fuzz e2e drill chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet runsc test-gpu gpu-bundle clean
+.PHONY: help deps toolchain build compile packages arm64 test beside unit fuzz e2e drill chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -58,7 +58,10 @@ help: ## this list
 deps: ## install the Debian packages that are missing
 	@scripts/deps
 
-build: deps compile ## build all programs into bin/
+toolchain:
+	@scripts/deps build
+
+build: toolchain compile ## build all programs into bin/
 
 # EMBED is a folder for the programs that gnoded carries, if not their places here.
 BIN := bin
@@ -96,7 +99,7 @@ unit: deps ## run the unit tests
 fuzz: deps ## run each fuzzer for a minute (FUZZTIME=10s: for less)
 	@scripts/fuzz
 
-e2e: ## run the end-to-end tests alone (after make build)
+e2e: deps ## run the end-to-end tests alone (after make build)
 	@scripts/providers
 	$(E2E)
 
@@ -142,7 +145,7 @@ completion: ## write completions for bash, zsh and fish into build/completion (a
 demo: build ## run a job from start to end on this machine (as root)
 	@scripts/demo/run
 
-pictures: ## make the pictures of the web page again, in docs/pictures (after make build, as root)
+pictures: deps ## make the pictures of the web page again, in docs/pictures (after make build, as root)
 	GBATCH_PICTURES=$(CURDIR)/docs/pictures GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 go test -tags seccomp -count=1 -run '^TestPictures$$' ./internal/e2e
 
 clients: ## make clients out of the description of the API, try them, and lint it (needs npm, java and python3)
