@@ -274,11 +274,12 @@ type ActionRequest struct {
 // operators may raise a priority, or a limit at others' cost. A project and a qos are had by the rules that
 // hold when a job is submitted.
 type JobChange struct {
-	Name     string `json:"name,omitempty"`
-	Project  string `json:"project,omitempty"`  // of a job that has not run
-	QOS      string `json:"qos,omitempty"`      // of a waiting job
-	LimitS   int64  `json:"limitS,omitempty"`   // run time, seconds
-	Priority *int   `json:"priority,omitempty"` // what is added to it
+	Name      string `json:"name,omitempty"`
+	Project   string `json:"project,omitempty"`   // of a job that has not run
+	QOS       string `json:"qos,omitempty"`       // of a waiting job
+	LimitS    int64  `json:"limitS,omitempty"`    // run time, seconds
+	Priority  *int   `json:"priority,omitempty"`  // what is added to it
+	LimitMinS *int64 `json:"limitMinS,omitempty"` // of a waiting job: least time limit that will do, where it starts sooner by that; 0: none
 }
 
 // ActionResponse says what was done to each job, in the order asked.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 
 	"gbatch/internal/control/picture"
@@ -25,6 +26,7 @@ func (e Act) update(s *step, j *state.Job) Result {
 	if text == "" {
 		return Result{Message: "has that already"}
 	}
+	late := s.late(j, cmp.Or(e.Change.Limit, j.LimitNow()))
 	if next.Owner != *j.Owner {
 		if r := e.reassign(s, j, &next); r != nil {
 			return Result{Refusal: r}
@@ -51,5 +53,5 @@ func (e Act) update(s *step, j *state.Job) Result {
 			task.update(s, t)
 		}
 	}
-	return Result{Message: "has " + text}
+	return Result{Message: "has " + text + late}
 }

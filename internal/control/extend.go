@@ -3,11 +3,13 @@ package control
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gbatch/internal/control/amend"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
+	"gbatch/sched/words"
 )
 
 // longer says why a job that runs cannot have a longer time limit without an
@@ -23,30 +25,72 @@ func (s *step) longer(j *state.Job, limit sched.Time) *state.Refusal {
 	if s.cfg.Policy.Timed() && len(j.Attempt.Ranks[0].Alloc.GPUs) > 0 {
 		return denied("the GPU minutes of running jobs are bounded here, and job %d began with fewer", j.Number)
 	}
-	from, until := j.Attempt.Start+j.LimitLeft(), j.Attempt.Start+j.WithLimit(limit).LimitLeft()
-	plan := s.promises()
-	if other := plan.PromisedLicenses(j.Request.Shape.Licenses, from, until); other > 0 {
-		return denied("job %d was promised licences that job %d holds, from before job %d would end", other, j.Number, j.Number)
-	}
-	for _, r := range j.Attempt.Ranks {
-		if w := s.windowOn(r.Alloc.Node, from, until); w != "" {
-			return denied("%s is reserved (%s) before job %d would end", r.Alloc.Node, w, j.Number)
-		}
-		if other := plan.Promised(amend.Held(j.Attempt, r.Alloc.Node), from, until); other > 0 {
-			return denied("job %d was promised what job %d holds on %s, from before job %d would end", other, j.Number, r.Alloc.Node, j.Number)
-		}
+	if broken := s.broken(j, limit); len(broken) > 0 {
+		first := broken[0]
+		return denied("%s, from %s before job %d would end", first.What, words.Span(endWith(j, limit)-first.At), j.Number)
 	}
 	return nil
 }
 
-// windowOn is a reservation of a node that begins between two moments.
-func (s *step) windowOn(name string, from, until sched.Time) string {
-	for _, w := range s.queue.windows {
-		if next := w.Next(from - 1); next.Start >= from && next.Start < until && slices.Contains(w.Nodes, name) {
-			return w.Name
+// maxTold is of how many promises is told who breaks them.
+const maxTold = 3
+
+// late says which promises a job that runs breaks with another time limit, and by how
+// much; empty: none.
+func (s *step) late(j *state.Job, limit sched.Time) string {
+	if j.State != job.Running || j.Attempt == nil || j.Ending != nil || limit <= j.LimitNow() {
+		return ""
+	}
+	var said strings.Builder
+	broken := s.broken(j, limit)
+	for i, p := range broken {
+		switch by := words.Span(endWith(j, limit) - p.At); {
+		case i == maxTold:
+			fmt.Fprintf(&said, "; and %d more such promises", len(broken)-i)
+			return said.String()
+		case p.Job == 0:
+			fmt.Fprintf(&said, "; %s, from %s before it would end", p.What, by)
+		default:
+			fmt.Fprintf(&said, "; %s, and may start up to %s later", p.What, by)
 		}
 	}
-	return ""
+	return said.String()
+}
+
+// broken is who was promised what a job holds from before it would end with another time
+// limit, but not before it would with the one that it has; the first first.
+func (s *step) broken(j *state.Job, limit sched.Time) []amend.Promise {
+	from, until := endWith(j, j.LimitNow()), endWith(j, limit)
+	plan := s.promises()
+	out := plan.PromisedLicenses(j, from, until)
+	for i, r := range j.Attempt.Ranks {
+		node := r.Alloc.Node
+		if slices.ContainsFunc(j.Attempt.Ranks[:i], func(o state.Rank) bool { return o.Alloc.Node == node }) {
+			continue
+		}
+		out = append(out, s.windowsOn(node, from, until)...)
+		out = append(out, plan.Promised(j.Number, amend.Held(j.Attempt, node), from, until)...)
+	}
+	return amend.First(out)
+}
+
+// endWith is when a job that runs ends at the latest with a time limit.
+func endWith(j *state.Job, limit sched.Time) sched.Time {
+	if limit != j.LimitNow() {
+		j = j.WithLimit(limit)
+	}
+	return j.Attempt.Start + j.LimitLeft()
+}
+
+// windowsOn are the reservations of a node that begin between two moments.
+func (s *step) windowsOn(name string, from, until sched.Time) []amend.Promise {
+	var out []amend.Promise
+	for _, w := range s.queue.windows {
+		if next := w.Next(from - 1); next.Start >= from && next.Start < until && slices.Contains(w.Nodes, name) {
+			out = append(out, amend.Promise{What: fmt.Sprintf("%s is reserved (%s)", name, w.Name), At: next.Start})
+		}
+	}
+	return out
 }
 
 // promises are what the last plan has.

@@ -69,13 +69,17 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 
 // steer is a step that steers a job:
 //
-//	requeue|halt 1 [by=op] | signal 1 name=USR1 | priority 1 to=-5 [operator] | update 1 [limit=SECONDS] [job=NAME] [operator]
+//	requeue|halt 1 [by=op] | signal 1 name=USR1 | priority 1 to=-5 [operator] | update 1 [limit=SECONDS] [least=SECONDS] [job=NAME] [operator]
 //	ack 1 [stopping] [signalled=1] [rank=0]
 //	load n1 gpu0=5 gpu1=900 times=12: permille, a sync every 25 s
 //	chain 1
 func (w *world) steer(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
 	action, ok := map[string]Action{"requeue": Requeue, "halt": Halt, "signal": Signal, "priority": Update, "update": Update}[cmd]
 	change := amend.Change{Name: arg("job", ""), Limit: sched.Time(number("limit", "0")) * 1000, Project: arg("project", ""), QOS: arg("qos", "")}
+	if arg("least", "") != "" {
+		l := sched.Time(number("least", "0")) * 1000
+		change.LimitMin = &l
+	}
 	if to := number("to", "0"); cmd == "priority" {
 		change.Priority = &to
 	}

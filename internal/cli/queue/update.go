@@ -28,6 +28,7 @@ type Update struct {
 	Mem      string `placeholder:"SIZE" help:"Memory for each of its containers, without its tmpfs, as 64G."`
 
 	Time    string `short:"t" placeholder:"LIMIT" help:"Its time limit, also while it runs: minutes, h:mm:ss, d-hh, or 2h, 1d; +2h for so much more. More is for operators, and for a running job's user where nobody was promised what it holds."`
+	TimeMin string `placeholder:"LIMIT" help:"Of a waiting job: a time limit down to this will do, where it starts sooner by it; 0 for no other than --time."`
 	JobName string `name:"name" help:"Its name."`
 	Project string `placeholder:"NAME" help:"Of a job that has not run: the project that it is for."`
 	QOS     string `name:"qos" placeholder:"NAME" help:"Of a waiting job: its class of service."`
@@ -39,6 +40,9 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	if err := o.limit(ctx, a, &change); err != nil {
 		return err
 	}
+	if err := o.limitMin(&change); err != nil {
+		return err
+	}
 	mem, err := o.memory()
 	if err != nil {
 		return err
@@ -46,7 +50,7 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	changes := change != api.JobChange{}
 	switch {
 	case !changes && o.CPUs == 0 && mem == 0:
-		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --priority, --name, --project or --qos")
+		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --time-min, --priority, --name, --project or --qos")
 	case !changes:
 		return o.resize(ctx, a, mem)
 	case o.CPUs+mem > 0:
@@ -76,6 +80,23 @@ func (o *Update) limit(ctx context.Context, a *cli.App, change *api.JobChange) e
 		}
 		change.LimitS += j.LimitS
 	}
+	return nil
+}
+
+// limitMin is what --time-min says.
+func (o *Update) limitMin(change *api.JobChange) error {
+	if o.TimeMin == "" {
+		return nil
+	}
+	d, limited, err := job.ParseLimit(o.TimeMin)
+	if err == nil && !limited && o.TimeMin != "0" {
+		err = errors.New("want the least limit that will do, or 0 for none")
+	}
+	if err != nil {
+		return exit.Usagef("--time-min %q: %w", o.TimeMin, err)
+	}
+	least := int64(d)
+	change.LimitMinS = &least
 	return nil
 }
 

@@ -155,6 +155,7 @@ func TestVariables(t *testing.T) {
 // TestUpdates sees what scontrol asks of the controller.
 func TestUpdates(t *testing.T) {
 	for line, want := range map[string]string{
+		"scontrol update JobId=13 TimeMin=10":                   `update {"ids":["13"],"change":{"limitMinS":600}}`,
 		"scontrol update JobId=13 TimeLimit=30 Nice=5":          `update {"ids":["13"],"change":{"limitS":1800,"priority":-5}}`,
 		"scontrol update job 13,14 JobName=x":                   `update {"ids":["13","14"],"change":{"name":"x"}}`,
 		"scontrol update JobId=13 Account=a QOS=b":              `update {"ids":["13"],"change":{"project":"a","qos":"b"}}`,

@@ -195,10 +195,21 @@ func (c *control) updateJobs(ctx context.Context, ids []string, s settings) erro
 		}
 		change.LimitS = limit
 	}
+	if v, ok := s.take("timemin"); ok {
+		d, limited, err := job.ParseTimeLimit(v)
+		if err == nil && !limited && v != "0" {
+			err = errors.New("want the least limit that will do, or 0 for none")
+		}
+		if err != nil {
+			return exit.Usagef("Invalid TimeMin value %q: %w", v, err)
+		}
+		least := int64(d)
+		change.LimitMinS = &least
+	}
 	change.Name, _ = s.take("jobname", "name")
 	change.Project, _ = s.take("account")
 	change.QOS, _ = s.take("qos")
-	if err := s.rest(jobUpdates, "TimeLimit, Nice, JobName, Account, QOS, Priority=0"); err != nil {
+	if err := s.rest(jobUpdates, "TimeLimit, TimeMin, Nice, JobName, Account, QOS, Priority=0"); err != nil {
 		return err
 	}
 	if change != (api.JobChange{}) {

@@ -18,8 +18,9 @@ import (
 // empty stays.
 type Change struct {
 	Name     string
-	Limit    sched.Time // run time
-	Priority *int       // what is added to it
+	Limit    sched.Time  // run time
+	LimitMin *sched.Time // least run time that will do, where it starts sooner by it; 0: no other than Limit
+	Priority *int        // what is added to it
 	Project  string
 	QOS      string
 }
@@ -27,9 +28,9 @@ type Change struct {
 // Moves says whether the job is to be in another project or class of service.
 func (c Change) Moves() bool { return c.Project+c.QOS != "" }
 
-// Stays is the change without that.
+// Stays is the change without what only a waiting job can have.
 func (c Change) Stays() Change {
-	c.Project, c.QOS = "", ""
+	c.Project, c.QOS, c.LimitMin = "", "", nil
 	return c
 }
 
@@ -51,6 +52,16 @@ func (c Change) To(j *state.Job) (next Amended, said string) {
 		to := j.WithLimit(l)
 		next.Request, next.Attempt = to.Request, to.Attempt
 	}
+	if m := c.LimitMin; m != nil {
+		req := *next.Request
+		if req.LimitMin = *m; req.LimitMin >= req.Limit {
+			req.LimitMin = 0
+		}
+		if was := j.Request.LimitMin; req.LimitMin != was {
+			parts = append(parts, fmt.Sprintf("least time limit %s, was %s", least(req.LimitMin), least(was)))
+			next.Request = &req
+		}
+	}
 	if p := c.Priority; p != nil && *p != j.Request.Priority {
 		parts = append(parts, fmt.Sprintf("priority %d, was %d", *p, j.Request.Priority))
 		req := *next.Request
@@ -69,6 +80,14 @@ func (c Change) To(j *state.Job) (next Amended, said string) {
 		next.Owner.QOS = q
 	}
 	return next, strings.Join(parts, "; ")
+}
+
+// least is a least time limit in words.
+func least(l sched.Time) string {
+	if l == 0 {
+		return "none"
+	}
+	return job.Duration(l / sched.Second).String()
 }
 
 // Spec is a job's document as if it had been submitted with what the job is to be
@@ -120,8 +139,35 @@ func (c Change) Refuse(j *state.Job, operator bool) *state.Refusal {
 	case l > 0 && !j.State.Pending() && j.Request.LimitScope == job.LimitJob:
 		return conflict("the time limit of job %d counts over all its tries and cannot be changed once it has run", j.Number)
 	}
+	if r := c.refuseLimitMin(j, conflict); r != nil {
+		return r
+	}
 	if c.Name != "" && !job.ValidName(c.Name) {
 		return conflict("%q is no name for a job", c.Name)
+	}
+	return nil
+}
+
+// refuseLimitMin says why a job cannot have the least time limit of a change. Nobody has
+// less by it: with a shorter limit a job delays nobody who goes before it.
+func (c Change) refuseLimitMin(j *state.Job, conflict func(string, ...any) *state.Refusal) *state.Refusal {
+	if c.LimitMin == nil {
+		return nil
+	}
+	limit := cmp.Or(c.Limit, j.Request.Limit)
+	switch l := *c.LimitMin; {
+	case !j.State.Pending():
+		r := conflict("job %d is %s: its time limit is granted, and only a waiting job has a least one", j.Number, j.Words())
+		r.Hint = "change the time limit itself"
+		return r
+	case l < 0:
+		return conflict("a least time limit of %d ms: use a second at least, or 0 for none", l)
+	case l > limit:
+		r := conflict("the least time limit of job %d would be %s, longer than its time limit of %s", j.Number, job.Duration(l/sched.Second), job.Duration(limit/sched.Second))
+		r.Hint = "make it shorter"
+		return r
+	case l > 0 && j.Request.LimitScope == job.LimitJob:
+		return conflict("the time limit of job %d counts over all its tries, and it cannot have a least one", j.Number)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package amend
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"gbatch/internal/job"
@@ -15,36 +17,61 @@ type Plan struct {
 	Free         func(node string, at sched.Time) sched.Allocation // cores, memory and disk that no job holds at a moment
 }
 
-// Promised is a job that is to start on a node between two moments with what is held
-// there; 0: none.
-func (p Plan) Promised(held sched.Allocation, from, until sched.Time) job.Number {
-	for _, res := range p.Reservations {
-		if res.At < from || res.At >= until || p.waits(res.Job) == nil {
-			continue
-		}
-		for _, a := range res.Ranks {
-			if a.Node == held.Node && (shareGPU(a, held) || !p.besides(held, res.At)) {
-				return job.Number(res.Job)
-			}
-		}
-	}
-	return 0
+// Promise is what somebody was promised, from a moment on.
+type Promise struct {
+	Job  job.Number // who; 0: who has the reservation
+	What string     // as "job 3 was promised what job 1 holds on n1"
+	At   sched.Time
 }
 
-// PromisedLicenses is a job that is to start between two moments with licences of which
-// some are on the list; 0: none.
-func (p Plan) PromisedLicenses(list []sched.License, from, until sched.Time) job.Number {
+// Promised are the jobs that are to start between two moments with what a job holds on
+// a node.
+func (p Plan) Promised(holder job.Number, held sched.Allocation, from, until sched.Time) []Promise {
+	what := fmt.Sprintf("what job %d holds on %s", holder, held.Node)
+	return p.starting(what, from, until, func(_ *state.Job, res sched.Reservation) bool {
+		return slices.ContainsFunc(res.Ranks, func(a sched.Allocation) bool {
+			return a.Node == held.Node && (shareGPU(a, held) || !p.besides(held, res.At))
+		})
+	})
+}
+
+// PromisedLicenses are the jobs that are to start between two moments with licences that
+// a job holds.
+func (p Plan) PromisedLicenses(holder *state.Job, from, until sched.Time) []Promise {
+	what := fmt.Sprintf("licences that job %d holds", holder.Number)
+	return p.starting(what, from, until, func(j *state.Job, _ sched.Reservation) bool {
+		return slices.ContainsFunc(j.Request.Shape.Licenses, func(x sched.License) bool {
+			return slices.ContainsFunc(holder.Request.Shape.Licenses, func(y sched.License) bool { return x.Name == y.Name })
+		})
+	})
+}
+
+// starting are the jobs that are to start between two moments and of which a function
+// says that they need what somebody holds.
+func (p Plan) starting(what string, from, until sched.Time, needs func(*state.Job, sched.Reservation) bool) []Promise {
+	var out []Promise
 	for _, res := range p.Reservations {
 		if res.At < from || res.At >= until {
 			continue
 		}
-		if j := p.waits(res.Job); j != nil && slices.ContainsFunc(j.Request.Shape.Licenses, func(x sched.License) bool {
-			return slices.ContainsFunc(list, func(y sched.License) bool { return x.Name == y.Name })
-		}) {
-			return j.Number
+		if j := p.waits(res.Job); j != nil && needs(j, res) {
+			out = append(out, Promise{Job: j.Number, What: fmt.Sprintf("job %d was promised %s", j.Number, what), At: res.At})
 		}
 	}
-	return 0
+	return out
+}
+
+// First are the promises, those that begin first before others, and of each job one.
+func First(all []Promise) []Promise {
+	slices.SortStableFunc(all, func(p, q Promise) int {
+		return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Job, q.Job))
+	})
+	seen := map[job.Number]bool{}
+	return slices.DeleteFunc(all, func(p Promise) bool {
+		again := p.Job > 0 && seen[p.Job]
+		seen[p.Job] = true
+		return again
+	})
 }
 
 // waits is a job of the plan, if it waits still.

@@ -94,9 +94,20 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 // changeOf is what an update is to change.
 func changeOf(in *actInput) amend.Change {
 	if c := in.Body.Change; c != nil {
-		return amend.Change{Name: c.Name, Limit: sched.Time(max(c.LimitS, -1)) * sched.Second, Priority: c.Priority, Project: c.Project, QOS: c.QOS}
+		out := amend.Change{Name: c.Name, Limit: seconds(c.LimitS), Priority: c.Priority, Project: c.Project, QOS: c.QOS}
+		if c.LimitMinS != nil {
+			least := seconds(*c.LimitMinS)
+			out.LimitMin = &least
+		}
+		return out
 	}
 	return amend.Change{Priority: &in.Body.Priority}
+}
+
+// seconds is a length of time that a caller gave; -1 s for all that is negative, and no
+// more than any job may have.
+func seconds(n int64) sched.Time {
+	return sched.Time(min(max(n, -1), int64(job.MaxDuration)+1)) * sched.Second
 }
 
 // moveChunk is how many jobs with their documents one event puts into another project

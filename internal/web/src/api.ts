@@ -529,6 +529,7 @@ export type Job = {
 }
 
 export type JobChange = {
+  limitMinS?: number
   limitS?: number
   name?: string
   priority?: number
