@@ -94,7 +94,8 @@ func (e Restored) restore(s *step, j *state.Job) {
 			j.State, j.Reason, j.Text = job.Failed, job.Server, sealed
 		})
 	case j.State == job.Queued && j.Cron == nil && !e.Queue:
-		s.jobs.change(j, text+", on hold: it may have run since", func(j *state.Job) { j.State = job.OnHold })
+		text += ", on hold: it may have run since"
+		s.jobs.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.OnHold, job.ByAdmin, text })
 	}
 }
 

@@ -198,7 +198,8 @@ func (e Submit) job(s *step, req *state.Request, tasks *state.Tasks) (*state.Job
 	}
 	line := "submitted"
 	if e.Hold {
-		j.State, line = job.OnHold, "submitted on hold"
+		line = "submitted on hold"
+		j.State, j.Reason, j.Text = job.OnHold, job.ByUser, line
 	}
 	return j, line
 }

@@ -407,6 +407,15 @@ func TestActions(t *testing.T) {
 	if len(r.Results) != 3 || r.Results[0].After != job.OnHold || r.Results[1].Error == nil || r.Results[2].After != job.OnHold {
 		t.Errorf("hold answered %+v", r.Results)
 	}
+	explained, err := s.Explain(t.Context(), "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := s.job("2")
+	want := api.Reason{Code: "JobHeldUser", Text: "held by root; `gcancel --release 2` lets it go on"}
+	if got := (api.Reason{Code: listed.Reason, Text: listed.ReasonText}); got != want || len(explained.Reasons) != 1 || explained.Reasons[0] != want {
+		t.Errorf("a held job is listed with %+v and explained by %+v, want %+v", got, explained.Reasons, want)
+	}
 	r, err = s.Action(t.Context(), "cancel", &api.ActionRequest{State: "queued", Count: true})
 	if err != nil || r.Matched != 1 {
 		t.Errorf("count answered %+v, %v", r, err)

@@ -26,6 +26,12 @@ func (s *Queries) Explain(ctx context.Context, in *explainInput) (*api.Explanati
 		return nil, api.Errorf(api.CodeDenied, "job %d belongs to project %s", j.Number, j.Owner.Project)
 	}
 	out := api.Explanation{ID: j.ID(), Number: j.Number, State: j.Status()}
+	if j.State == job.OnHold {
+		code, text := wire.Held(j)
+		out.Reasons = []api.Reason{{Code: code, Text: text}}
+		out.Estimate = &api.Estimate{Text: "does not start while it is on hold"}
+		return &out, nil
+	}
 	if j.State != job.Queued {
 		return &out, nil
 	}

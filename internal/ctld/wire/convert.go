@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -64,7 +65,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 	case j.State == job.Queued:
 		Why(&out, j, v.Waiting(j))
 	case j.State == job.OnHold:
-		out.Reason, out.ReasonText = "JobHeldUser", "held: `gcancel --release` lets it go on"
+		out.Reason, out.ReasonText = Held(j)
 	case j.Ending != nil:
 		out.Reason, out.ReasonText = string(j.Ending.Reason), j.Ending.Text
 	case j.State == job.Running && j.Attempt.Paused != "":
@@ -78,6 +79,19 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 		return others(out)
 	}
 	return out
+}
+
+// Held is why a job is on hold, in a word and in a sentence with what lets it go on.
+func Held(j *state.Job) (code, text string) {
+	switch j.Reason {
+	case job.Prolog:
+		code = string(job.Prolog)
+	case job.ByUser, job.None:
+		code = "JobHeldUser"
+	default: // an operator did it, or what an operator restored
+		code = "JobHeldAdmin"
+	}
+	return code, fmt.Sprintf("%s; `gcancel --release %s` lets it go on", cmp.Or(j.Text, "held"), j.ID())
 }
 
 // ending is how a job is being ended, nil if it is not.
