@@ -48,6 +48,21 @@ func checkPath(path string) error {
 // Path returns the path that the group was found by.
 func (g *Group) Path() string { return g.path }
 
+// Only is the group in the hierarchies of these controllers alone. A process that was
+// not moved is in the same group of each hierarchy, so one is enough to list them.
+func (g *Group) Only(controllers ...string) *Group {
+	if g.host.Mode == V2 {
+		return g
+	}
+	h := Host{Mode: g.host.Mode, Mounts: map[string]string{}}
+	for _, c := range controllers {
+		if point, ok := g.host.Mounts[c]; ok {
+			h.Mounts[c] = point
+		}
+	}
+	return &Group{host: h, path: g.path}
+}
+
 // dirs returns the group's directory in every hierarchy where it exists.
 func (g *Group) dirs() []string {
 	var out []string

@@ -275,3 +275,44 @@ func TestFindRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestOnly: a group is looked at in the hierarchies that are asked for alone, and the
+// figures that grow are read without the others.
+func TestOnly(t *testing.T) {
+	memory, pids := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(memory, "g"), map[string]string{"memory.oom_control": "oom_kill 4\n", "memory.max_usage_in_bytes": "9\n", "memory.usage_in_bytes": "none\n", "cgroup.procs": "7\n8\n"})
+	put(t, filepath.Join(pids, "g"), map[string]string{"pids.events": "max 2\n", "pids.current": "3\n", "cgroup.procs": "7\n"})
+	g, err := Host{Mode: V1, Mounts: map[string]string{"memory": memory, "pids": pids}}.Find("/g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.Totals()
+	if diff := cmp.Diff(Stats{PeakBytes: 9, OOMKills: 4, PidsDenied: 2}, got); diff != "" || err != nil {
+		t.Errorf("%v, totals (-want +got):\n%s", err, diff)
+	}
+	got, err = g.Only("pids").Stats()
+	if diff := cmp.Diff(Stats{Pids: 3, PidsDenied: 2}, got); diff != "" || err != nil {
+		t.Errorf("%v, stats of one controller (-want +got):\n%s", err, diff)
+	}
+	for want, of := range map[int]*Group{2: g, 1: g.Only("pids"), 0: g.Only("freezer")} {
+		if list, err := of.Pids(); err != nil || len(list) != want {
+			t.Errorf("processes %v, %v, want %d", list, err, want)
+		}
+	}
+	if _, err := g.Only("freezer").Totals(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a controller without the group: %v", err)
+	}
+}
+
+// TestLongFile: a file is read to its end, however long it is.
+func TestLongFile(t *testing.T) {
+	root := t.TempDir()
+	put(t, filepath.Join(root, "g"), map[string]string{"memory.stat": strings.Repeat("another 1\n", 5000) + "anon 5\nshmem 6\n"})
+	g, err := Host{Mode: V2, Mounts: map[string]string{"": root}}.Find("/g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := g.Stats(); err != nil || got.HeldBytes != 11 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

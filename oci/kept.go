@@ -53,7 +53,6 @@ type kept struct {
 	parts    []*part      // what is mounted for it
 	fresh    []*fresh.Dir // directories that each program finds empty
 	dev      *fresh.Fixed // its devices; nil: it has none of its own
-	used     cgroups.Stats
 }
 
 // maxTasks is how many programs run in one container at most, which bounds whatever may
@@ -187,8 +186,7 @@ func (k *kept) open(s *shim) (err error) {
 		}
 		k.fresh = append(k.fresh, dir)
 	}
-	k.used, err = k.group.Stats()
-	return err
+	return nil
 }
 
 func envValue(env []string, name string) (value string) {
@@ -349,11 +347,10 @@ func (k *kept) reusable(s *shim, served int) bool {
 	if !plain || served >= maxTasks {
 		return false
 	}
-	st, err := k.group.Stats()
-	if err != nil || st.OOMKills > 0 {
+	if s.used == nil || s.used.OOMKills > 0 {
 		return false
 	}
-	pids, err := k.group.Pids()
+	pids, err := k.group.Only("pids").Pids()
 	if err != nil || len(pids) != 1 || pids[0] != k.pid {
 		return false
 	}
@@ -378,10 +375,6 @@ func (k *kept) runNext(s *shim) Exit {
 
 // setup reads what is to run.
 func (k *kept) setup(s *shim) error {
-	var err error
-	if s.base, err = k.group.Stats(); err != nil {
-		return err
-	}
 	k.group.ForgetPeak()
 	if err := readSpec(s); err != nil {
 		return err

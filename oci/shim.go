@@ -49,8 +49,9 @@ type shim struct {
 	control  *os.File     // to whoever called Start; serve makes starter of it
 	starter  *net.UnixConn
 
-	kept *kept         // nil: it ends with its program
-	base cgroups.Stats // what the container's earlier programs had used
+	kept *kept          // nil: it ends with its program
+	base cgroups.Stats  // what the container's earlier programs had used
+	used *cgroups.Stats // by this one's end, with base; nil: that could not be read
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
@@ -324,8 +325,9 @@ func (s *shim) account(exit *Exit) {
 	if s.group == nil {
 		return
 	}
-	st, err := s.group.Stats()
+	st, err := s.group.Totals()
 	if err != nil {
+		s.used = nil
 		if !errors.Is(err, os.ErrNotExist) {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -333,6 +335,7 @@ func (s *shim) account(exit *Exit) {
 	}
 	exit.CPUNanos, exit.PeakBytes, exit.OOMKills = st.CPUNanos-s.base.CPUNanos, st.PeakBytes, st.OOMKills-s.base.OOMKills
 	exit.PidsDenied = st.PidsDenied - s.base.PidsDenied
+	s.used = &st
 	exit.OOMKilled = exit.OOMKills > 0 && exit.Code != 0
 }
 
