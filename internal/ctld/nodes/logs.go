@@ -115,6 +115,9 @@ func (s *Logs) take(node string, p *api.LogPiece) api.LogTaken {
 // maxOffset bounds where in a log a piece may stand: 4 PiB.
 const maxOffset = 1 << 52
 
+// unpackers are used again: each has 40 kB of tables, and most pieces are a few lines.
+var unpackers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
 // unpack is the output of a piece. What is wrong with it is the node's fault.
 func unpack(p *api.LogPiece) ([]byte, error) {
 	if p.Offset < 0 || p.Offset > maxOffset || p.Lost < 0 || p.Lost > p.Offset {
@@ -123,7 +126,12 @@ func unpack(p *api.LogPiece) ([]byte, error) {
 	if len(p.Data) == 0 {
 		return nil, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(p.Data)), api.MaxLogPiece+1))
+	r := unpackers.Get().(io.ReadCloser)
+	defer unpackers.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(p.Data), nil); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, api.MaxLogPiece+1))
 	if err != nil {
 		return nil, fmt.Errorf("a piece cannot be unpacked: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -114,15 +115,24 @@ func (l *log) next(now time.Time, r *logs.Log, ended bool, most int64) (*api.Log
 	return p, int64(len(data)), nil
 }
 
+// packers are compressors that are used again: each has 1.2 MB of tables, and most
+// pieces are a few lines.
+var packers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one that there is
+	}
+	return w
+}}
+
 func pack(data []byte) []byte {
 	if len(data) == 0 {
 		return nil
 	}
+	w := packers.Get().(*flate.Writer)
+	defer packers.Put(w)
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestSpeed)
-	if err != nil {
-		panic(err) // the level is one that there is
-	}
+	w.Reset(&b)
 	w.Write(data) // a buffer takes everything
 	w.Close()
 	return b.Bytes()
