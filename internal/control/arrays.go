@@ -96,7 +96,7 @@ func (as *arrays) holdAll(p *state.Job, a *array.Array) *state.Job {
 // takeIn puts into the parent what its children have come to.
 func (as *arrays) takeIn(p *state.Job, a *array.Array) *state.Job {
 	first := a.Begun
-	if len(a.Ended) == 0 && first == 0 && a.Failures == 0 {
+	if len(a.Ended) == 0 && first == 0 && a.Failures == 0 && a.Image == p.Tasks.Image {
 		return p
 	}
 	line, begun := "", p.First == 0 && first > 0

@@ -148,13 +148,7 @@ func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) boo
 // assign gives a job its resources and its nodes the order to run it.
 func (a *attempts) assign(s sched.Start) {
 	j := a.jobs.get(job.Number(s.Job))
-	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.Now, Alone: a.runsAlone(j), Partition: s.Partition}
-	switch {
-	case j.Attempt != nil:
-		at.Image = j.Attempt.Image
-	case j.Restart != nil:
-		at.Image = j.Restart.Image
-	}
+	at := &state.Attempt{Attempt: j.Tries + 1, Start: a.out.Now, Alone: a.runsAlone(j), Partition: s.Partition, Image: j.Image(a.jobs.get(j.Parent))}
 	if s.Limit > 0 {
 		at.Limit = min(s.Limit, j.LimitLeft())
 	}

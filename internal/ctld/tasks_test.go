@@ -149,3 +149,30 @@ func TestArraysByFilter(t *testing.T) {
 		t.Errorf("the list (-want +got):\n%s", diff)
 	}
 }
+
+// TestArrayImage: a node is told the image of the first task that began with each
+// later one, also by a controller that was started since.
+func TestArrayImage(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	s.submit(array(`{"tasks":"0-2%1"}`), "")
+	n.sync(nil)
+	first, second := job.RankID{Job: 2, Task: 0, Attempt: 1}, job.RankID{Job: 3, Task: 1, Attempt: 1}
+	digest := "sha256:" + strings.Repeat("1", 64)
+	if o := n.runs[first]; o == nil || o.Digest != "" {
+		t.Fatalf("the first task's order is %+v", o)
+	}
+	n.held[first] = node.RankStatus{ID: first, UUID: n.held[first].UUID, Phase: node.PhaseRunning, Image: digest}
+	n.sync(nil)
+	s.stop()
+	s.start()
+	n.sync(nil)
+	n.report(first, node.PhaseEnded, &node.Exit{StartedMS: 1, EndedMS: 2})
+	waitFor(t, "the second task is ordered", func() bool {
+		n.sync(nil)
+		return n.runs[second] != nil
+	})
+	if o := n.runs[second]; o.Digest != digest {
+		t.Errorf("the second task's order is %+v, want digest %s", o, digest)
+	}
+}

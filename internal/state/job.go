@@ -158,6 +158,25 @@ func (j *Job) RankID(i int) job.RankID {
 	return job.RankID{Job: j.Number, Task: uint32(j.Index), Attempt: j.Attempt.Attempt, Rank: uint32(i)}
 }
 
+// Image is the digest that the next attempt of a waiting job runs, empty if that is
+// still to be found out; of is the array that it is a task of, nil if it is none's.
+func (j *Job) Image(of *Job) string {
+	var own, array string
+	switch {
+	case j.Attempt != nil:
+		own = j.Attempt.Image
+	case j.Restart != nil:
+		own = j.Restart.Image
+	}
+	if of != nil && of.Tasks != nil {
+		array = of.Tasks.Image
+	}
+	if j.First > 0 { // it has run with its own
+		return cmp.Or(own, array)
+	}
+	return cmp.Or(array, own)
+}
+
 // AwaitsImage says whether rank i is not to be ordered yet: the first rank finds
 // out which image the reference names, and the others of the gang run that one.
 func (j *Job) AwaitsImage(i int) bool {

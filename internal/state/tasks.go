@@ -88,6 +88,7 @@ type Tasks struct {
 	Enough   int               `json:"-"`                  // that have succeeded and count as enough
 	Failures int               `json:"failures,omitempty"` // attempts of tasks that failed and count against Retry.JobLimit
 	First    []string          `json:"first,omitempty"`    // the first tasks that failed, and why
+	Image    string            `json:"image,omitempty"`    // digest that the first task which began runs; the others run that one
 
 	*TaskHistory // only while a record of history is encoded or decoded
 

@@ -12,7 +12,7 @@ import (
 
 // asHistory is the tasks as history has them.
 func (t *Tasks) asHistory() *Tasks {
-	return &Tasks{Failures: t.Failures, First: t.First, TaskHistory: &TaskHistory{
+	return &Tasks{Failures: t.Failures, First: t.First, Image: t.Image, TaskHistory: &TaskHistory{
 		Asked: &t.Array.Tasks, Succeeded: t.In(TaskSucceeded).String(), Failed: t.In(TaskFailed).String(),
 		Missed: t.In(TaskMissed).String(), Cancelled: t.In(TaskCancelled).String(),
 	}}
@@ -30,7 +30,7 @@ func (t *Tasks) fromHistory() (*Tasks, error) {
 		return nil, err
 	}
 	out := NewTasks(a)
-	out.Failures, out.First = t.Failures, t.First
+	out.Failures, out.First, out.Image = t.Failures, t.First, t.Image
 	for text, state := range map[string]TaskState{h.Succeeded: TaskSucceeded, h.Failed: TaskFailed, h.Cancelled: TaskCancelled, h.Missed: TaskMissed} {
 		if text == "" {
 			continue
@@ -118,7 +118,7 @@ func LoadTasks(records []Record, word *Tasks) (*Tasks, error) {
 		return nil, err
 	}
 	t := NewTasks(a)
-	t.Failures, t.First = word.Failures, word.First
+	t.Failures, t.First, t.Image = word.Failures, word.First, word.Image
 	for _, r := range records {
 		k := int(r.Seq) - 1
 		if k < 0 {

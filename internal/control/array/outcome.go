@@ -21,6 +21,7 @@ func (a *Array) TakeIn(t *state.Tasks, jobs *state.Table) {
 		}
 	}
 	t.Failures += a.Failures
+	t.Image = a.Image
 	a.Ended, a.Begun, a.Failures = nil, 0, 0
 }
 

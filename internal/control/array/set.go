@@ -24,7 +24,7 @@ func (s *Set) Of(n job.Number) *Array { return s.arrays[n] }
 
 // Add takes in an array that is not over. Its tasks that are jobs come by Live.
 func (s *Set) Add(p *state.Job, jobs *state.Table) {
-	s.arrays[p.Number] = &Array{live: map[int]job.Number{}}
+	s.arrays[p.Number] = &Array{live: map[int]job.Number{}, Image: p.Tasks.Image}
 	s.awaitTasks(p, jobs)
 }
 
@@ -80,6 +80,11 @@ func (s *Set) TaskChanged(old, j *state.Job) {
 	a.count(j, +1)
 	if j.First > 0 && old.First == 0 && (a.Begun == 0 || j.First < a.Begun) {
 		a.Begun = j.First
+	}
+	// What was only pulled may be a broken image, which is put right while others wait.
+	if a.Image == "" && j.First > 0 && j.Attempt != nil && j.Attempt.Image != "" {
+		a.Image = j.Attempt.Image
+		s.Touch(j.Parent)
 	}
 	if !old.State.Final() && j.State.Final() {
 		delete(a.live, j.Index)

@@ -325,11 +325,9 @@ func (s *Exchange) prepulls(v *state.View, n *state.Node) []api.Prepull {
 		if err != nil || spec.Request.Docker.Image == "" {
 			continue
 		}
-		q := api.Prepull{Job: j.Number, Image: spec.Request.Docker.Image}
-		if j.Attempt != nil {
-			q.Digest = j.Attempt.Image
-		}
-		if p := v.Job(j.Parent); j.Sealed || p != nil && p.Sealed {
+		p := v.Job(j.Parent)
+		q := api.Prepull{Job: j.Number, Image: spec.Request.Docker.Image, Digest: j.Image(p)}
+		if j.Sealed || p != nil && p.Sealed {
 			kept, err := s.Jobs.Unseal(j.Document())
 			if err != nil {
 				continue
