@@ -70,6 +70,7 @@ func TestNodeCutOff(t *testing.T) {
 		t.Fatalf("it runs elsewhere already:\n%s", describe(d))
 	}
 	s.must("gcancel", full)
+	eventually(t, "the job's program has written", func() bool { return exists(filepath.Join(s.project(), "beats")) })
 	cable.cut()
 	s.checkMove(moves)
 	if d := s.wait(lost); d.State != job.Failed || job.Reason(d.Reason) != job.NodeFail {
@@ -196,6 +197,7 @@ func TestNodeDaemonGone(t *testing.T) {
 	moves := s.submit(doc{name: "moves", command: beat, storage: []any{"/project"}, scheduling: map[string]any{"restartable": true}})
 	s.waitRunning(moves)
 	s.must("gcancel", full)
+	eventually(t, "the job's program has written", func() bool { return exists(filepath.Join(s.project(), "beats")) })
 	s.nodes[0].kill()
 	s.checkMove(moves)
 }
