@@ -66,14 +66,14 @@ func showNode(a *cli.App, n *api.NodeDetail) error {
 	f.Add("CUDA", n.CUDA)
 	f.Add("Features", strings.Join(n.Features, ", "))
 	f.Add("gbatch", n.Version)
-	err := f.Write(a.Out)
+	err := f.Fold(a.Term.Width).Write(a.Out)
 	if len(n.GPUs) > 0 {
 		fmt.Fprintln(a.Out, "\nGPUs")
 		err = errors.Join(err, gpuTable([]api.Node{n.Node}).Indent("  ").Fit(a.Term.Width).Write(a.Out))
 	}
 	if len(n.Storage) > 0 {
 		fmt.Fprintln(a.Out, "\nStorage")
-		err = errors.Join(err, storageTable(n.Storage).Indent("  ").Write(a.Out))
+		err = errors.Join(err, storageTable(n.Storage).Indent("  ").Fold(a.Term.Width).Write(a.Out))
 	}
 	if len(n.Past) > 0 {
 		fmt.Fprintln(a.Out, "\nPast")
@@ -81,7 +81,7 @@ func showNode(a *cli.App, n *api.NodeDetail) error {
 		for _, c := range n.Past {
 			t.Row(c.Time.Local().Format(human.ISO), c.State, changeText(c))
 		}
-		err = errors.Join(err, t.Indent("  ").Write(a.Out))
+		err = errors.Join(err, t.Indent("  ").Fold(a.Term.Width).Write(a.Out))
 	}
 	return err
 }

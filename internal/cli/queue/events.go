@@ -49,7 +49,7 @@ func (o *Events) Run(ctx context.Context, a *cli.App) error {
 		if _, err := fmt.Fprintf(a.Out, "job %s (%s) %s\n", jobs.ID(&d.Job), human.Clean(d.Name), human.Clean(stateText(d, ""))); err != nil {
 			return err
 		}
-		return timeline(a.Out, d.Events)
+		return timeline(a, d.Events)
 	})
 }
 

@@ -43,7 +43,7 @@ func explain(a *cli.App, e *api.Explanation) error {
 	f.Add("Job", fmt.Sprintf("%s is %s", explainedID(e), e.State))
 	if !e.State.Pending() && len(e.Reasons) == 0 {
 		f.Add("Waits", "no; see gqueue show "+explainedID(e))
-		return f.Write(a.Out)
+		return f.Fold(a.Term.Width).Write(a.Out)
 	}
 	var why []string
 	for _, r := range e.Reasons {
@@ -66,11 +66,11 @@ func explain(a *cli.App, e *api.Explanation) error {
 		advice = append(advice, adviceText(a, &ad))
 	}
 	f.Add("Sooner", strings.Join(advice, "\n"))
-	if err := f.Write(a.Out); err != nil || len(e.Nodes) == 0 {
+	if err := f.Fold(a.Term.Width).Write(a.Out); err != nil || len(e.Nodes) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.Out, "\nNodes")
-	return nodesTable(a, e.Nodes).Indent("  ").Write(a.Out)
+	return nodesTable(a, e.Nodes).Indent("  ").Fold(a.Term.Width).Write(a.Out)
 }
 
 // priorityText is a priority with its terms.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -63,10 +62,10 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 	timeFields(a, f, d)
 	resourceFields(f, d)
 	containerFields(f, d.Spec)
-	err := f.Write(a.Out)
+	err := f.Fold(a.Term.Width).Write(a.Out)
 	if len(d.Attempts) > 0 {
 		fmt.Fprintln(a.Out, "\nAttempts")
-		err = errors.Join(err, attempts(d).Indent("  ").Write(a.Out))
+		err = errors.Join(err, attempts(d).Indent("  ").Fit(a.Term.Width).Write(a.Out))
 	}
 	if len(d.Steps) > 0 {
 		fmt.Fprintln(a.Out, "\nSteps")
@@ -81,7 +80,7 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 	}
 	if len(d.Events) > 0 {
 		fmt.Fprintln(a.Out, "\nTimeline")
-		err = errors.Join(err, timeline(a.Out, d.Events))
+		err = errors.Join(err, timeline(a, d.Events))
 	}
 	return err
 }
@@ -319,20 +318,20 @@ func dataFields(f *table.Fields, g *job.Gbatch) {
 
 // timeline prints the events, each with how long after the one before it
 // came.
-func timeline(w io.Writer, events []api.Event) error {
+func timeline(a *cli.App, events []api.Event) error {
 	t := table.New()
 	last, lastState := time.Time{}, ""
 	for _, e := range events {
 		after := ""
 		if !last.IsZero() {
-			after = "(" + afterText(e.Time.Sub(last)) + " after " + lastState + ")"
+			after = "  (" + afterText(e.Time.Sub(last)) + " after " + lastState + ")"
 		}
-		t.Row(e.Time.Local().Format(human.ISO), string(e.State), e.Message, after)
+		t.Row(e.Time.Local().Format(human.ISO), string(e.State), strings.TrimLeft(e.Message+after, " "))
 		if e.State != "" || last.IsZero() {
 			last, lastState = e.Time, cmp.Or(string(e.State), "submission")
 		}
 	}
-	return t.Indent("  ").Write(w)
+	return t.Indent("  ").Fold(a.Term.Width).Write(a.Out)
 }
 
 // afterText is a pause in words: 3 seconds, 2 minutes.

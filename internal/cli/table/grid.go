@@ -19,6 +19,7 @@ type Grid struct {
 	widths   []int // of each cell, in terminal columns
 	indent   string
 	limit    int // the terminal's width; 0: nothing is ever cut
+	folds    bool
 	noHeader bool
 	color    bool
 }
@@ -115,8 +116,13 @@ func (g *Grid) cell(add func([]byte) []byte) {
 
 // Write draws the table.
 func (g *Grid) Write(w io.Writer) error {
-	widths := g.fit()
 	var out bytes.Buffer
+	if g.folds && g.limit > 0 && len(g.columns) > 0 {
+		g.writeFolded(&out, g.whole())
+		_, err := w.Write(out.Bytes())
+		return err
+	}
+	widths := g.fit()
 	out.Grow(len(g.buf) + len(g.ends)*4)
 	if !g.noHeader {
 		for i, c := range g.columns {
@@ -194,6 +200,18 @@ const (
 // fit gives the columns' widths, taking from the widest that may be cut until
 // the line fits, and then away those before the last.
 func (g *Grid) fit() []int {
+	whole := g.whole()
+	for last := len(g.columns) - 2; ; last-- {
+		widths := slices.Clone(whole)
+		if g.cut(widths) || last < 1 || g.limit < leastWidth {
+			return widths
+		}
+		whole[last] = hidden
+	}
+}
+
+// whole gives the columns' widths as their widest cells want them.
+func (g *Grid) whole() []int {
 	whole := make([]int, len(g.columns))
 	if !g.noHeader {
 		for i, c := range g.columns {
@@ -204,13 +222,7 @@ func (g *Grid) fit() []int {
 		i := n % len(g.columns)
 		whole[i] = max(whole[i], w)
 	}
-	for last := len(g.columns) - 2; ; last-- {
-		widths := slices.Clone(whole)
-		if g.cut(widths) || last < 1 || g.limit < leastWidth {
-			return widths
-		}
-		whole[last] = hidden
-	}
+	return whole
 }
 
 // cut narrows columns until the line fits, and says whether it does.
