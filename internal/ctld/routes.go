@@ -62,7 +62,7 @@ func (s *Server) routes() []route.Route {
 		route.JSON("GET "+api.PathHistory, access.ByUsers, past.List).Is("list-history", "Jobs that have ended, with what they used").Large(),
 		route.JSON("GET "+api.PathUsage, access.ByUsers, past.Usage).Is("get-usage", "What was used, by project, user, GPU model, cluster, day or month").Large(),
 		route.JSON("GET "+api.PathShares, access.ByUsers, past.Shares).Is("list-shares", "Fair share: shares, usage and factors").Large(),
-		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller"),
+		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller").InTurn(),
 		route.JSON("POST "+api.PathNodeLaunch, access.ByNodes, exchange.Launch).Is("record-step", "What srun starts in a job"),
 		route.JSON("POST "+api.PathNodeLogs, access.ByNodes, taken.Take).Is("keep-logs", "What a node's ranks write, to be kept"),
 		route.Stream("GET "+api.PathJobLog, access.ByUsers, s.opened.Log, nil).Is("get-job-log", "The log of a job, as bytes"),
@@ -103,10 +103,10 @@ func (s *Server) routes() []route.Route {
 // submitting are for jobs that come in.
 func submitting(s *jobs.Submissions) []route.Route {
 	return []route.Route{
-		route.JSON("POST "+api.PathJobs, access.ByUsers, s.Submit).Is("submit-job", "Submit a job"),
+		route.JSON("POST "+api.PathJobs, access.ByUsers, s.Submit).Is("submit-job", "Submit a job").InTurn(),
 		route.Many("POST "+api.PathJobsMany, access.ByUsers, func(ctx context.Context, in *jobs.SubmitManyInput, each route.Each) (*api.SubmitManyResponse, error) {
 			return s.SubmitMany(ctx, in, each.Another, each.Fail)
-		}).Is("submit-jobs", "Submit several jobs, each of which is taken or refused for itself"),
+		}).Is("submit-jobs", "Submit several jobs, each of which is taken or refused for itself").InTurn(),
 	}
 }
 

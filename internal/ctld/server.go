@@ -21,7 +21,6 @@ import (
 	"gbatch/internal/ctld/archive"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/conns"
-	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/counts"
 	"gbatch/internal/ctld/curves"
 	"gbatch/internal/ctld/events"
@@ -40,8 +39,6 @@ import (
 	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/webhook"
 	"gbatch/internal/pki"
-	"gbatch/internal/replica"
-	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/internal/tree"
 )
@@ -79,15 +76,6 @@ type Server struct {
 	machine Machine
 
 	leads *leadership // nil: this controller is the only one
-}
-
-// leadership is what a controller has that was chosen among several.
-type leadership struct {
-	*replica.Lead // its store stays open when the server is closed
-	clock         *loop.Clock
-	ahead         *state.Ahead // what was read of the store while another one led
-	members       *controllers.Members
-	giveWay       func() error // frees the addresses, at which who asks was told to wait
 }
 
 // Open takes the state directory, loads the store and begins to listen. Source
@@ -182,7 +170,11 @@ func (s *Server) open() error {
 		return err
 	}
 	s.openPorts()
-	s.api = route.New(route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}, s.routes())
+	guard := route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}
+	if s.leads != nil {
+		guard.Fresh = s.leads.fresh
+	}
+	s.api = route.New(guard, s.routes())
 	return s.listen()
 }
 

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -29,8 +30,9 @@ func (r *Replica) Leading() bool { return r.raft.State() == raft.Leader }
 // Lead is one member's time of leading. Who leads again later begins anew: another member may
 // have led between.
 type Lead struct {
-	r    *Replica
-	term uint64
+	r     *Replica
+	term  uint64
+	reads reads
 
 	Store *store.Store // with all that was agreed on before; it commits what members agree on
 	From  int64        // where the clock of who led before has come to, Unix milliseconds; 0: that is not known
@@ -39,6 +41,7 @@ type Lead struct {
 // Ready waits until this member has all that was agreed on before it began to lead.
 func (r *Replica) Ready() (*Lead, error) {
 	l := &Lead{r: r, term: r.raft.CurrentTerm()}
+	l.reads.ask = l.Confirm
 	if err := r.raft.Barrier(0).Error(); err != nil {
 		return nil, lost(err)
 	}
@@ -71,14 +74,31 @@ func (l *Lead) propose(batch []byte) error {
 // Confirm asks a majority whether this member leads as it did. What it answers next is
 // not behind what another one has decided.
 func (l *Lead) Confirm() error {
-	if err := l.r.raft.VerifyLeader().Error(); err != nil {
-		return lost(err)
+	asked := followed{l.term, l.r.trans.moment()}
+	for {
+		if err := l.r.raft.VerifyLeader().Error(); err != nil { // it has the others asked at once
+			return lost(err)
+		}
+		if l.r.raft.CurrentTerm() != l.term {
+			return lost(errStale)
+		}
+		all := l.r.raft.GetConfiguration()
+		if err := all.Error(); err != nil {
+			return lost(err)
+		}
+		ok, more := l.r.trans.majority(raft.ServerID(l.r.cfg.Name), all.Configuration().Servers, asked)
+		if ok {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-time.After(l.r.patience() / 4): // the question got lost
+		}
 	}
-	if l.r.raft.CurrentTerm() != l.term {
-		return lost(errStale)
-	}
-	return nil
 }
+
+// Fresh is Confirm for who reads only: those who come while a question is out share the next one.
+func (l *Lead) Fresh(ctx context.Context) error { return l.reads.fresh(ctx) }
 
 func lost(err error) error { return fmt.Errorf("%w (%w)", ErrLost, err) }
 

@@ -45,7 +45,7 @@ type Replica struct {
 	raft  *raft.Raft
 	fsm   *machine
 	wal   *wal.WAL
-	trans *raft.NetworkTransport
+	trans *exchanges
 
 	ended   chan struct{} // a connection from another member has
 	unwatch func()        // ends watch, and waits for it
@@ -64,9 +64,9 @@ const (
 // member: its store, which is made if there is none, is what the others will get.
 func Open(c Config) (*Replica, error) {
 	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1), clock: newCommonClock(c.Log)}, ended: make(chan struct{}, 1), unwatch: func() {}}
-	r.trans = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	r.trans = newExchanges(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream{c.Listener, c.Dial, r.ended}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
-	})
+	}))
 	if err := r.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the log that the controllers have in common, %s: %w", c.Dir, err), r.Close())
 	}

@@ -28,6 +28,7 @@ type member struct {
 	patient time.Duration          // 0: a second
 	log     *slog.Logger           // nil: as GBATCH_TEST_LOG says
 	unknown atomic.Pointer[string] // an address whose name cannot be looked up
+	plug    plug
 	r       *Replica
 }
 
@@ -66,12 +67,12 @@ func (m *member) config(ln net.Listener) Config {
 	}
 	return Config{
 		Name: m.name, Address: m.address, Dir: filepath.Join(m.dir, "log"), Store: store.Config{Dir: filepath.Join(m.dir, "store")},
-		Listener: ln, Patience: cmp.Or(m.patient, time.Second), NowMS: func() int64 { return m.nowMS }, Log: log,
+		Listener: plugged{ln, &m.plug}, Patience: cmp.Or(m.patient, time.Second), NowMS: func() int64 { return m.nowMS }, Log: log,
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
 			if bad := m.unknown.Load(); bad != nil && *bad == address {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: address, IsTemporary: true}}
 			}
-			return net.DialTimeout("tcp", address, timeout)
+			return m.plug.keep(net.DialTimeout("tcp", address, timeout))
 		},
 	}
 }

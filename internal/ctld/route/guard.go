@@ -41,7 +41,8 @@ type Config struct {
 	Measure  func(pattern string, next http.HandlerFunc) http.HandlerFunc
 	Conns    *conns.Table
 	Caps     func(user string) Caps
-	Large    func() int64 // for how many a large answer counts
+	Large    func() int64                     // for how many a large answer counts
+	Fresh    func(context.Context) *api.Error // nil while no other controller has led since this one began to; no function: it is the only one
 	Log      *slog.Logger
 }
 
@@ -101,7 +102,7 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 			return
 		}
 		w.Header().Set("Cache-Control", "no-store") // by browsers, for who comes after this user
-		id, leave, e := g.admit(w, r, route)
+		id, leave, e := g.current(w, r, route)
 		audited := auditable{id.Entry(actionOf(r)), route.Who == access.ByJoiners}
 		audited.Object = object(r)
 		if e != nil {
@@ -161,6 +162,31 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, route *Route) (id 
 		e = route.Who.Refusal(id)
 	}
 	return id, leave, e
+}
+
+// current is admit, where that and what the route will read is not behind what another controller has decided.
+func (g *Guard) current(w http.ResponseWriter, r *http.Request, route *Route) (id access.Identity, leave func(), e *api.Error) {
+	id, leave, e = g.admit(w, r, route)
+	if e == nil && route.turn || e != nil && e.Code == api.CodeTooMany {
+		return id, leave, e
+	}
+	stale := g.fresh(r.Context())
+	if stale == nil {
+		return id, leave, e
+	}
+	if e == nil {
+		leave()
+	}
+	return id, nil, stale
+}
+
+// fresh says whether what this controller knows is not behind what another one has decided, also of who asks: one that
+// stood still may not know that it does not lead any more.
+func (g *Guard) fresh(ctx context.Context) *api.Error {
+	if g.Fresh == nil {
+		return nil
+	}
+	return g.Fresh(ctx)
 }
 
 // maxMaking bounds the large answers that wait to be worked out.

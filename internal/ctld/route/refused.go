@@ -41,6 +41,11 @@ func object(r *http.Request) string {
 // is in the audit log already.
 func (g *Guard) fail(ctx context.Context, r *Route, err error) *api.Error {
 	e, noted := r.said(err)
+	if r.turn && !noted && e.Status < http.StatusInternalServerError { // it came to no turn
+		if stale := g.fresh(ctx); stale != nil {
+			return stale
+		}
+	}
 	if a, ok := ctx.Value(auditableKey{}).(auditable); ok && !noted {
 		g.refused(a, e)
 	}

@@ -24,6 +24,7 @@ type Route struct {
 	id      string // in /openapi.json; empty: it is not there
 	answer  answerKind
 	former  bool // served, and not described
+	turn    bool // its answer is that of a turn of the loop
 
 	failures *notice.Notice // of handlers that went wrong
 
@@ -49,6 +50,10 @@ func (r Route) Is(id, doc string) Route { r.id, r.Doc = id, doc; return r }
 // Former says that the route is for older clients: it is served, and nothing
 // describes it.
 func (r Route) Former() Route { r.former = true; return r }
+
+// InTurn says that what is answered comes from a turn of the loop, which stores something or asks itself whether this
+// controller still leads.
+func (r Route) InTurn() Route { r.turn = true; return r }
 
 // operation describes a route for /openapi.json.
 func (r *Route) operation() huma.Operation {

@@ -1,0 +1,34 @@
+package ctld
+
+import (
+	"context"
+	"errors"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/controllers"
+	"gbatch/internal/ctld/loop"
+	"gbatch/internal/replica"
+	"gbatch/internal/state"
+)
+
+// leadership is what a controller has that was chosen among several.
+type leadership struct {
+	*replica.Lead // its store stays open when the server is closed
+	clock         *loop.Clock
+	ahead         *state.Ahead // what was read of the store while another one led
+	members       *controllers.Members
+	giveWay       func() error // frees the addresses, at which who asks was told to wait
+}
+
+// fresh is nil while what this controller knows is not behind what another one has decided. A majority is asked, once for
+// all who want to know at the same time.
+func (l *leadership) fresh(ctx context.Context) *api.Error {
+	err := l.Fresh(ctx)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, replica.ErrLost) {
+		return api.Errorf(api.CodeElsewhere, "this controller does not lead any more: nothing was done").WithHint("try again in a second: another one will lead")
+	}
+	return api.Errorf(api.CodeUnavailable, "the request was broken off")
+}
