@@ -123,8 +123,25 @@ func (r *Replica) ready() (received bool, err error) {
 	case !member:
 		return false, fmt.Errorf("the store was used by a controller alone since it was one of several: %s", again)
 	}
-	r.fsm.st, err = store.OpenMember(r.cfg.Store)
-	return false, err
+	if r.fsm.st, err = store.OpenMember(r.cfg.Store); err != nil {
+		return false, err
+	}
+	return r.notTaken()
+}
+
+// notTaken says that the process ended when it had received another member's store and before that was in the place of
+// its own: what comes after that in the log would be applied to one that lacks what came before.
+func (r *Replica) notTaken() (bool, error) {
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(r.cfg.Dir, snapshotsKept, r.logger())
+	if err != nil {
+		return false, err
+	}
+	list, err := snaps.List()
+	if err != nil || len(list) == 0 || list[0].Index <= r.fsm.st.Applied() {
+		return false, err
+	}
+	r.cfg.Log.Info("the store is taken from the last copy of one, which is newer", "through", r.fsm.st.Applied(), "copy", list[0].Index)
+	return true, nil
 }
 
 // again is what to do with a member whose store and log do not belong together. It must not begin
