@@ -52,10 +52,10 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		return nil, err
 	}
 	m := &Member{source: source, cfg: cfg, log: log.With("controller", cfg.Replica.Name), reload: reload}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
-	}
 	if err := cfg.CheckFiles(); err != nil {
+		return nil, err
+	}
+	if err := hasKeys(cfg); err != nil {
 		return nil, err
 	}
 	if m.pki, err = pki.Open(cfg.Dir, time.Now); err != nil {
@@ -81,6 +81,18 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	}
 	m.asked.Store(m.replica)
 	return m, nil
+}
+
+// hasKeys refuses a directory without the keys of a site. One that was emptied would else begin a second site at its
+// old address, with keys of its own.
+func hasKeys(c site.Config) error {
+	there, err := pki.Exists(c.Dir)
+	if err != nil || there {
+		return err
+	}
+	return fmt.Errorf("%s holds no keys, and this controller is one of several (replica in its configuration). "+
+		"If others run: there, `gadm controllers remove %[2]s` and `gadm controllers add %[2]s %[3]s --to FILE`; here, with the directory empty, `gctld init --join FILE`. "+
+		"If it is the first controller of a new site: `gctld init` (docs/controllers.md)", c.Dir, c.Replica.Name, c.Replica.Address())
 }
 
 // statement is what this controller says of itself to the one that leads.

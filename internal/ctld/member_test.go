@@ -3,12 +3,16 @@ package ctld
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/pki"
 )
 
 // TestRefer: who asks a controller that does not lead, as to drain a node, is told that nothing was done, who leads,
@@ -40,5 +44,37 @@ func TestListenHint(t *testing.T) {
 	}
 	if got := listenHint("listen", errors.New("address already in use")); !strings.Contains(got, "stop what uses it") {
 		t.Errorf("of an address that is used: %s", got)
+	}
+}
+
+// TestEmptiedMember: one of several controllers whose directory was emptied makes no keys of its own, and says what to do. The
+// first one of a new site starts when `gctld init` has made them.
+func TestEmptiedMember(t *testing.T) {
+	c := site.Default()
+	c.Dir, c.Listen, c.Replica = filepath.Join(t.TempDir(), "c1"), "127.0.0.1:0", &site.Replica{Name: "c1", Listen: "127.0.0.1:7078"}
+	c.Socket = filepath.Join(t.TempDir(), "s")
+	source := func() (site.Config, error) { return c, nil }
+	log := slog.New(slog.DiscardHandler)
+	for _, made := range []bool{false, true} {
+		if made {
+			if err := os.Mkdir(c.Dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := OpenMember(source, nil, log)
+		for _, want := range []string{"gadm controllers remove c1", "gctld init --join FILE", "first controller of a new site"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("directory: %t: %v, want %q", made, err, want)
+			}
+		}
+		if there, err := pki.Exists(c.Dir); there || err != nil {
+			t.Errorf("directory: %t: it has keys: %t, %v", made, there, err)
+		}
+	}
+	if _, err := Init(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := hasKeys(c); err != nil {
+		t.Errorf("after init: %v", err)
 	}
 }

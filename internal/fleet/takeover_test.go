@@ -34,6 +34,9 @@ func newTrio(t *testing.T, nodes int) *trio {
 		tr.local = append(tr.local, &client.Client{Address: "unix://" + c.socket()})
 		t.Cleanup(tr.local[i].Close)
 		if i == 0 {
+			if out, err := exec.Command(bin, "init", "--config", c.config()).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
 			c.start()
 			continue
 		}

@@ -63,6 +63,15 @@ type Authority struct {
 	server *tls.Certificate
 }
 
+// Exists says whether a directory has an authority.
+func Exists(dir string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, caKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Open reads the authority in dir, or makes it there. The key of the authority
 // never changes; its certificate and the server's are renewed in time.
 func Open(dir string, now func() time.Time) (*Authority, error) {
