@@ -35,6 +35,9 @@ type Cancel struct {
 	Yes      bool     `short:"y" help:"Do not ask before touching more than 20 jobs."`
 }
 
+// Words takes arguments of which none is a flag.
+func (o *Cancel) Words(ids []string) { o.IDs = ids }
+
 // action is what is done to the jobs.
 func (o *Cancel) action() string {
 	for _, f := range []struct {

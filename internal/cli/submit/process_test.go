@@ -72,8 +72,9 @@ func BenchmarkProcess(b *testing.B) {
 	least, ours := build(b, "./testdata/minimal"), build(b, "gbatch/cmd/gsubmit")
 	var spent [2][]float64 // milliseconds of processor time
 	var switches [2]int64
+	b.Setenv("GBATCH_CONTROLLER", "unix://"+s.Socket)
 	for b.Loop() {
-		for i, cmd := range []*exec.Cmd{exec.Command(least, s.Socket, "job.json"), exec.Command(ours, "--controller", "unix://"+s.Socket, "job.json")} {
+		for i, cmd := range []*exec.Cmd{exec.Command(least, s.Socket, "job.json"), exec.Command(ours, "job.json")} {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				b.Fatalf("%v\n%s", err, out)
 			}

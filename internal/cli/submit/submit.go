@@ -52,6 +52,9 @@ type Submit struct {
 // AfterDashes takes what stands behind --.
 func (o *Submit) AfterDashes(args []string) { o.Command, o.dashes = args, true }
 
+// Words takes arguments of which none is a flag.
+func (o *Submit) Words(files []string) { o.Files = files }
+
 // Run submits job files, or a command in an image.
 func (o *Submit) Run(ctx context.Context, a *cli.App) error {
 	if o.Wrap != "" && len(o.Files)+len(o.Command) > 0 {
