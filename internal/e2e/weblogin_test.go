@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,13 @@ func (p *identities) tell(w http.ResponseWriter, v any) {
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		p.t.Error(err)
 	}
+}
+
+// asked is what browsers were sent there with, in turn.
+func (p *identities) asked() []url.Values {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.sent)
 }
 
 // ask shows the browser two links back: with a code, and with a refusal.
@@ -141,11 +149,11 @@ func TestWebLogin(t *testing.T) {
 	b.text("fetch('/v1/session', { method: 'DELETE' }), ''")
 	b.press("Check")
 	b.shows("nothing that you typed is lost")
+	before := len(p.asked())
 	b.press(button)
 	b.shows("Log in in the other tab")
-	p.mu.Lock()
-	last := p.sent[len(p.sent)-1]
-	p.mu.Unlock()
+	eventually(t, "the other tab is at the provider", func() bool { return len(p.asked()) > before })
+	last := p.asked()[before]
 	back := page + "?" + url.Values{"code": {"stolen"}, "state": {last.Get("state")}}.Encode()
 	for name, at := range map[string]string{"a code that is none": back, "another's link back": page + "?code=x&state=y"} {
 		tab := b.tab(at)
