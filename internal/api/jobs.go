@@ -154,6 +154,8 @@ type TaskSets struct {
 type JobList struct {
 	Jobs  []Job `json:"jobs"`
 	Total int   `json:"total"` // matching jobs, of which Jobs may be a part
+
+	NoUser bool `json:"noUser,omitempty"` // there are none, and the site knows no user of the name that was asked for
 }
 
 // JobDetail is the answer of GET /v1/jobs/{id}.

@@ -34,7 +34,7 @@ func (s *Server) routes() []route.Route {
 	used := &usage.Used{View: s.loop.View, Samples: &s.samples, Now: s.loop.Now}
 	submissions := &jobs.Submissions{Meters: s.meters, Conf: s.rules.Now, Rights: s.rights, Loop: s.loop, Jobs: s.jobs, HasTree: s.trees.Has}
 	actions := &jobs.Actions{Loop: s.loop, Jobs: s.jobs, Rights: s.rights}
-	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Used: used, Kept: s.kept, Curves: s.curves, Untold: s.hooks.Untold}
+	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Keys: s.keys, Used: used, Kept: s.kept, Curves: s.curves, Untold: s.hooks.Untold}
 	taken := nodes.NewLogs(s.rules.Now, s.jobs, s.kept, s.log)
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
 	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Curves: s.curves, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}

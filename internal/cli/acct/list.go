@@ -120,6 +120,9 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
+	if len(past) == 0 {
+		a.SayUnknown(ctx, o.Users)
+	}
 	v := a.View()
 	v.Relative = v.Relative && !o.CSV && o.Format == ""
 	v.NoHeader = o.NoHeader

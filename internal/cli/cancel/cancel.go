@@ -76,6 +76,9 @@ func (o *Cancel) Run(ctx context.Context, a *cli.App) error {
 		all.Results = append(all.Results, resp.Results...)
 		all.Matched += resp.Matched
 	}
+	if all.Matched == 0 && len(o.IDs) == 0 {
+		a.SayUnknown(ctx, o.Users)
+	}
 	return Print(a, &all)
 }
 

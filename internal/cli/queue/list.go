@@ -107,7 +107,15 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 		list.Jobs = first(list.Jobs, o.Limit)
 		return nil
 	}
-	draw := func() error { return o.print(a, list, form) }
+	draw := func() error {
+		if err := o.print(a, list, form); err != nil || len(list.Jobs) > 0 || len(o.Users) == 0 {
+			return err
+		}
+		if !a.SayUnknown(ctx, o.Users) && !a.Output.JSON && !a.Output.IDs && !form.IsFormat() {
+			a.Say("no jobs of %s; ended ones: --all", strings.Join(o.Users, ", "))
+		}
+		return nil
+	}
 	if interval > 0 {
 		changes := client.EventFilter{User: jobs.Only(sel.users), Project: jobs.Only(sel.projects), Jobs: numbersOnly(o.IDs)}
 		return watch.List{Changes: changes, Interval: interval, Fetch: get, Draw: draw}.Run(ctx, a)
@@ -232,9 +240,7 @@ func (o *List) print(a *cli.App, l *api.JobList, form table.Layout[api.Job]) err
 	if len(l.Jobs) < l.Total {
 		a.Say("these are the first %d of %d jobs", len(l.Jobs), l.Total)
 	}
-	if len(l.Jobs) == 0 && len(o.Users) > 0 {
-		a.Say("no jobs of %s; ended ones: --all", strings.Join(o.Users, ", "))
-	} else if a.Term.Out {
+	if a.Term.Out && (len(l.Jobs) > 0 || len(o.Users) == 0) {
 		o.hint(a, l.Jobs)
 	}
 	return nil

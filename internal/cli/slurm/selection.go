@@ -64,6 +64,7 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if err := s.clusters.check(); err != nil {
 		return nil, err
 	}
+	named := s.users
 	var err error
 	if s.users, err = a.Users(ctx, s.users, s.me); err != nil {
 		return nil, err
@@ -90,7 +91,11 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(j api.Job) bool { return !s.keep(&j) }), nil
+	list = slices.DeleteFunc(list, func(j api.Job) bool { return !s.keep(&j) })
+	if len(list) == 0 && a.SayUnknown(ctx, named) {
+		return nil, &exit.Error{Code: exit.Failure}
+	}
+	return list, nil
 }
 
 // fetch gets what may be among them.

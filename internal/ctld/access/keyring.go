@@ -101,6 +101,18 @@ func OpenKeyring(dir, pin string, st *store.Store, log *slog.Logger) (*Keyring, 
 	})
 }
 
+// hasUser says whether somebody has a token.
+func (k *Keyring) hasUser(name string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, t := range k.tokens {
+		if t.User == name && t.Use != api.TokenJoin {
+			return true
+		}
+	}
+	return false
+}
+
 // PutToken puts what is durable into force.
 func (k *Keyring) PutToken(t api.Token) {
 	k.mu.Lock()

@@ -1,6 +1,8 @@
 package access
 
 import (
+	"slices"
+
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/state"
 )
@@ -30,6 +32,22 @@ func (r *Rights) MayTouch(id Identity, o *state.Owner) bool {
 }
 
 // Private is the contrary, for what is shown.
+// KnowsUser says whether the site has heard of a user: by an account of the machine's or
+// its directory service's, a token or the rules. Where the service does not answer, it may
+// have.
+func (r *Rights) KnowsUser(keys *Keyring, name string) bool {
+	if keys.hasUser(name) {
+		return true
+	}
+	for _, list := range r.Conf().People() {
+		if slices.Contains(list.Users, name) {
+			return true
+		}
+	}
+	uid, err := r.People.Account(name)
+	return err != nil || uid != nil
+}
+
 func (r *Rights) Private(id Identity, o *state.Owner) bool { return !r.MayTouch(id, o) }
 
 // Stranger says whether a project has members and the caller is none of them.

@@ -25,6 +25,7 @@ type Queries struct {
 	Loop   *loop.Loop
 	Jobs   *jobstore.Reader
 	Rights *access.Rights
+	Keys   *access.Keyring
 	Used   *usage.Used
 	Kept   *keep.Store // logs
 	Curves *curves.Store

@@ -592,6 +592,7 @@ export type JobDetail = {
 
 export type JobList = {
   jobs: Array<Job> | null
+  noUser?: boolean
   total: number
 }
 
