@@ -161,13 +161,13 @@ func (l limitHit) text() string {
 	}
 	switch {
 	case l.never && l.what == "GPUs":
-		return fmt.Sprintf("%s may have %s GPUs at once, and the job asks for %s", who, words.Thousandths(l.max), words.Thousandths(l.ask))
+		return fmt.Sprintf("%s may have %s at once, and the job asks for %s", who, words.GPUs(l.max), words.Thousandths(l.ask))
 	case l.never:
 		return fmt.Sprintf("%s may have %d GPU-minutes at once, and the job asks for %d, by its GPUs and time limit", who, l.max/milliMinute, l.ask/milliMinute)
 	}
 	switch l.what {
 	case "GPUs":
-		return fmt.Sprintf("%s has %s of %s GPUs and asks for %s more", who, words.Thousandths(l.used), words.Thousandths(l.max), words.Thousandths(l.ask))
+		return fmt.Sprintf("%s has %s of %s and asks for %s more", who, words.Thousandths(l.used), words.GPUs(l.max), words.Thousandths(l.ask))
 	case "GPU-minutes":
 		return fmt.Sprintf("%s has %d of %d GPU-minutes and asks for %d more", who, l.used/milliMinute, l.max/milliMinute, l.ask/milliMinute)
 	case "budget", "month's budget":

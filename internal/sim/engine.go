@@ -31,7 +31,7 @@ type config struct {
 type outcome struct {
 	Start   sched.Time // -1: it never started
 	End     sched.Time // -1: it never ended
-	Refused string     // why it was not taken, or was dropped
+	Refused string     // why it was not taken, was dropped, or did not start until all else was over
 }
 
 // result is a finished replay: one outcome for each job, in their order.
@@ -83,6 +83,7 @@ func run(cfg config) (result, error) {
 			return result{}, err
 		}
 	}
+	e.left()
 	e.out.WallNS = e.nanos() - began
 	e.out.Cores, e.out.GPUs = e.farm.cores, e.farm.gpus
 	return e.out, e.farm.err

@@ -45,6 +45,8 @@ type Report struct {
 	Workload string   `json:"workload,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
 
+	Unstarted []Unstarted `json:"unstarted,omitempty"` // why jobs never started
+
 	Groups []Group `json:"groups,omitempty"` // where the log has waits to compare with
 }
 
@@ -85,7 +87,7 @@ func NewReport(cfg config, r result) Report {
 		cores += n * float64(j.Shape.MilliCPU) * float64(o.End-o.Start)
 		gpus += n * float64(j.Shape.MilliGPU) * float64(o.End-o.Start)
 	}
-	out.Started = len(waits)
+	out.Started, out.Unstarted = len(waits), unstarted(cfg, r)
 	slices.Sort(waits)
 	slices.Sort(slow)
 	if len(waits) > 0 {

@@ -62,7 +62,7 @@ func Text(reports ...Report) string {
 		table = append(table, line)
 	}
 	last := reports[len(reports)-1]
-	return align(table) + groupText(last.Groups) + notes(reports)
+	return align(table) + groupText(last.Groups) + unstartedText(reports) + notes(reports)
 }
 
 func notes(reports []Report) string {

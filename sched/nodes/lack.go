@@ -29,7 +29,7 @@ func (l *Lack) Words(shape *Shape) string {
 	}
 	var lacks []string
 	if shape.MilliGPU > l.Free {
-		lacks = append(lacks, fmt.Sprintf("%s of %s GPUs free", words.Thousandths(l.Free), words.Thousandths(shape.MilliGPU)))
+		lacks = append(lacks, fmt.Sprintf("%s of %s free", words.Thousandths(l.Free), words.GPUs(shape.MilliGPU)))
 	}
 	if l.MilliCPU < shape.MilliCPU {
 		lacks = append(lacks, fmt.Sprintf("%s of %s free", words.Thousandths(l.MilliCPU), words.Cores(shape.MilliCPU)))

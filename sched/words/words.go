@@ -31,6 +31,14 @@ func Cores(milli int64) string {
 	return Thousandths(milli) + " cores"
 }
 
+// GPUs is a number of GPUs.
+func GPUs(milli int64) string {
+	if milli == 1000 {
+		return "1 GPU"
+	}
+	return Thousandths(milli) + " GPUs"
+}
+
 // Names is a noun with names: "partition gpu", "partitions cpu, gpu".
 func Names(noun string, names []string) string {
 	if len(names) != 1 {

@@ -18,6 +18,7 @@ var nodeColumns = table.Set[nodeRow]{
 	{Letters: "P", Title: "CLUSTER", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return strconv.AppendInt(b, int64(r.cluster), 10) }},
 	{Title: "PARTITION", Least: 8, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return human.OrDash(b, r.partitions) }},
 	{Letters: "T", Title: "STATE", Color: stateColor, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, r.state...) }},
+	{Letters: "t", Title: "ST", Color: stateColor, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, r.short()...) }},
 	{Letters: "D", Title: "NODES", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return strconv.AppendInt(b, int64(len(r.names)), 10) }},
 	{Title: "CPUS", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, useText(r.cpus)...) }},
 	{Title: "MEM", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, memUse(r.mem)...) }},
@@ -113,6 +114,29 @@ func stateOf(n *api.Node) string {
 		return "draining"
 	}
 	return n.State
+}
+
+// short is the state as Slurm shortens it.
+func (r *nodeRow) short() string {
+	use := "mix"
+	switch {
+	case r.jobs == 0:
+		use = "idle"
+	case r.cpus.Free == 0:
+		use = "alloc"
+	}
+	switch r.state {
+	case "up":
+		return use
+	case "suspect":
+		return use + "*"
+	case "lost":
+		return "down*"
+	}
+	if r.jobs > 0 {
+		return "drng"
+	}
+	return "drain"
 }
 
 func newNodeRow(n *api.Node) *nodeRow {

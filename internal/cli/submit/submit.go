@@ -108,6 +108,8 @@ func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
 		}
 	}
 	switch {
+	case err != nil && len(all) > 1:
+		return both(err, fmt.Errorf("nothing was submitted of the %d jobs", len(all)))
 	case err != nil:
 		return err
 	case o.Convert:

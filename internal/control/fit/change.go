@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbatch/internal/job"
@@ -71,6 +72,9 @@ func stateChange(old, n *state.Node, now sched.Time) string {
 	heard := n.Said > 0 // in this start: before that it only seems to be there
 	switch {
 	case last.State == word && withoutFigures(last.Reason) == withoutFigures(reason):
+		if word == "drained" && len(n.Jobs) == 0 && draining(n.Past) {
+			return word
+		}
 		return ""
 	case word == "suspect" || word == "lost":
 		return fmt.Sprintf("%s: no contact for %s", word, job.Duration((now-n.LastSeen)/sched.Second))
@@ -80,6 +84,8 @@ func stateChange(old, n *state.Node, now sched.Time) string {
 			text += ", " + word
 		}
 		return text
+	case word == "drained" && len(n.Jobs) > 0:
+		return textDraining
 	case word == "drained":
 		return word
 	case last.State == "rebooting" && heard && word == "up":
@@ -92,6 +98,20 @@ func stateChange(old, n *state.Node, now sched.Time) string {
 		return "resumed"
 	}
 	return "fit for jobs again"
+}
+
+// textDraining is said of a node that is taken out while jobs are there; "drained" follows
+// when they have left.
+const textDraining = "draining"
+
+// draining says whether it was said last that a node that is taken out has jobs.
+func draining(past []state.NodeChange) bool {
+	for _, c := range slices.Backward(past) {
+		if c.Text == textDraining || c.Text == "drained" || c.State != "drained" {
+			return c.Text == textDraining
+		}
+	}
+	return false
 }
 
 // gpuChanges are the GPUs that are out of service now and were not, and the other

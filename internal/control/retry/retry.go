@@ -110,7 +110,8 @@ func Decide(f Failure) Decision {
 	if nodes := some(v.After.Prologs, f.Beside); v.Reason == job.Prolog && len(nodes) >= maxPrologs {
 		return v.held(nodes)
 	}
-	wait := waitAfter(v.After.Row, backoff, longest, infra && f.Proven)
+	free := infra && (f.Proven || v.Reason == job.Prolog) // a prolog that fails everywhere is held after two nodes
+	wait := waitAfter(v.After.Row, backoff, longest, free)
 	if window > 0 && f.Now+wait-v.After.Since > window {
 		return fail(fmt.Sprintf("failures go on for longer than gbatch.retry.window, %s", r.Window))
 	}

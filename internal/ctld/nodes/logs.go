@@ -30,8 +30,9 @@ type Logs struct {
 	gate *places.Gate
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	known map[from]whose
+	mu     sync.Mutex
+	known  map[from]whose
+	failed map[from]bool // whose logs cannot be taken, which was said
 }
 
 // whose is whose log a rank's is.
@@ -57,7 +58,7 @@ const (
 
 // NewLogs takes logs into a store.
 func NewLogs(conf func() *site.Config, jobs *jobstore.Reader, k *keep.Store, log *slog.Logger) *Logs {
-	return &Logs{conf: conf, jobs: jobs, keep: k, gate: places.NewGate(logsAtOnce, logsWaiting), log: log, known: map[from]whose{}}
+	return &Logs{conf: conf, jobs: jobs, keep: k, gate: places.NewGate(logsAtOnce, logsWaiting), log: log, known: map[from]whose{}, failed: map[from]bool{}}
 }
 
 type logsInput struct {
@@ -105,11 +106,28 @@ func (s *Logs) take(node string, p *api.LogPiece) api.LogTaken {
 	if err == nil {
 		out.Offset, out.Done, err = s.keep.Append(of.key, keep.Piece{Offset: p.Offset, Data: data, Lost: p.Lost, End: p.End, Archive: s.conf().LogPlace(of.project) == site.LogsS3})
 	}
-	if err != nil {
+	if out.Later = err != nil; s.news(from{node, p.UUID, p.Rank}, err != nil) {
 		s.log.Warn("log not taken; its node sends it again", "node", node, "rank", p.Rank, "error", err)
-		out.Later = true
 	}
 	return out
+}
+
+// news notes whether the log of a rank cannot be taken, and says whether that is new.
+func (s *Logs) news(of from, failed bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !failed {
+		delete(s.failed, of)
+		return false
+	}
+	if s.failed[of] {
+		return false
+	}
+	if len(s.failed) >= maxKnown {
+		clear(s.failed)
+	}
+	s.failed[of] = true
+	return true
 }
 
 // maxOffset bounds where in a log a piece may stand: 4 PiB.

@@ -180,12 +180,15 @@ func (k *Keeper) piece(now time.Time, l *log, most int64) (*api.LogPiece, int64)
 		var p *api.LogPiece
 		var n int64
 		if p, n, err = l.next(now, r, ended, most); err == nil {
+			l.unread = false
 			return p, n
 		}
 	}
 	if err != nil {
-		k.Log.Warn("log cannot be read to be sent; it is tried again", "rank", l.ID, "error", err)
-		l.rest = now.Add(restTime)
+		if !l.unread {
+			k.Log.Warn("log cannot be read to be sent; it is tried again", "rank", l.ID, "error", err)
+		}
+		l.rest, l.unread = now.Add(restTime), true
 	}
 	return nil, 0
 }

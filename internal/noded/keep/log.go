@@ -43,6 +43,7 @@ type log struct {
 	since  time.Time
 	budget *rate.Limiter
 	rest   time.Time // not to be sent before
+	unread bool      // it could not be read, which was said
 }
 
 func newLog(s Source) *log {
