@@ -180,5 +180,5 @@ func deadlineText(e *entry, now Time) string {
 	if e.rare.notAfter > 0 && e.rare.notAfter <= now {
 		return "the time by which it must have started has passed"
 	}
-	return fmt.Sprintf("waited longer than %d minutes", e.rare.maxQueued/Minute)
+	return "waited longer than " + words.Plural(int(e.rare.maxQueued/Minute), "minute")
 }

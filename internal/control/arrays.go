@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 
 	"gbatch/internal/control/array"
 	"gbatch/internal/job"
@@ -91,6 +92,11 @@ func (as *arrays) holdAll(p *state.Job, a *array.Array) *state.Job {
 		}
 	}
 	return as.jobs.change(p, why, func(p *state.Job) { p.State, p.Reason, p.Text = job.OnHold, job.Prolog, why })
+}
+
+// waits says whether a task of an array waits still.
+func (as *arrays) waits(p *state.Job) bool {
+	return p.Tasks.Counts[state.TaskPending] > 0 || slices.ContainsFunc(as.children(p.Number), func(c *state.Job) bool { return c.State == job.Queued })
 }
 
 // takeIn puts into the parent what its children have come to.

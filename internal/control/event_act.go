@@ -145,6 +145,8 @@ func (e Act) hold(s *step, j *state.Job) Result {
 		return Result{Message: "is on hold already"}
 	case j.State != job.Queued:
 		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
+	case j.Tasks != nil && !s.arrays.waits(j):
+		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("all tasks of job %d have begun: only what waits can be held", j.Number)}}
 	}
 	e.move(s, j, job.OnHold, "held by "+e.By)
 	return Result{Message: "held"}

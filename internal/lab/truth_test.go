@@ -82,6 +82,34 @@ func (u *truth) held() (gpus int, nodes map[job.Number][]string) {
 	return gpus, nodes
 }
 
+// placed are the GPUs and nodes that jobs have: a gang has all of them until its last rank
+// has ended.
+func (u *truth) placed() (gpus int, nodes map[job.Number][]string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	type try struct {
+		job  job.Number
+		task uint32
+		n    uint32
+	}
+	of := func(x *run) try { return try{x.id.Job, x.id.Task, x.id.Attempt} }
+	alive := map[try]bool{}
+	for x := range u.alive {
+		alive[of(x)] = true
+	}
+	nodes = map[job.Number][]string{}
+	for _, x := range u.runs {
+		if alive[of(x)] {
+			gpus += x.gpus
+			nodes[x.id.Job] = append(nodes[x.id.Job], x.node)
+		}
+	}
+	for _, list := range nodes { // each by itself: order does not matter
+		slices.Sort(list)
+	}
+	return gpus, nodes
+}
+
 // of are a job's runs, the last ones last.
 func (u *truth) of(n job.Number) (list []*run) {
 	u.mu.Lock()
