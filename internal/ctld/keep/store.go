@@ -162,8 +162,10 @@ const fileComplete = "complete"
 
 // seal makes a log durable before its node hears that it need not keep it.
 func (s *Store) seal(e *entry, archive bool) error {
-	if err := e.writer.Sync(); err != nil {
-		return err
+	if e.writer.End() > 0 { // an empty file needs its name alone, which the directory has
+		if err := e.writer.Sync(); err != nil {
+			return err
+		}
 	}
 	word := ""
 	if archive && s.archive != nil {
