@@ -50,7 +50,7 @@ UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | g
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
 
 .NOTPARALLEL:
-.PHONY: help deps toolchain build compile packages arm64 test beside unit fuzz e2e drill chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet runsc test-gpu gpu-bundle clean
+.PHONY: help deps toolchain build compile packages arm64 test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -109,6 +109,11 @@ DRILL ?= TestFaultDrill
 drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 	@scripts/build-drill build/drill
 	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) go test -tags seccomp -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run $(DRILL) ./internal/e2e
+
+# What a run found is written down in docs/reliability.md.
+POINTS := 1000
+crash: deps ## kill daemons as they make system calls (POINTS=1000 of each: all; after make build)
+	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_CRASH_POINTS=$(POINTS) go test -tags seccomp -count=1 -v -timeout 3h -run '^TestKilledAtCalls$$' ./internal/e2e
 
 SEEDS := 100
 HOURS := 1

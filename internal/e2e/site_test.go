@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/api/apitest"
 	"gbatch/internal/client"
+	"gbatch/internal/e2e/crash"
 )
 
 // patience is for what should take well under a second.
@@ -163,6 +164,7 @@ type daemon struct {
 	netns    *os.File      // its network; nil: the tests'
 	boot     string        // file with the boot that it finds the machine in; empty: the machine's
 	clock    *clock        // that it goes by; nil: the machine's
+	tracer   *crash.Tracer // that follows it; nil: none
 	cmd      *exec.Cmd     // nil: not running
 	done     chan struct{} // closed when cmd has ended
 	err      error         // of the end, once done
@@ -196,6 +198,10 @@ func (d *daemon) start() {
 	cmd.Env = cleanEnv()
 	if d.clock != nil {
 		cmd.Env = append(cmd.Env, "GBATCH_DRILL_CLOCK="+d.clock.path)
+	}
+	if d.tracer != nil {
+		d.follow(cmd)
+		return
 	}
 	if err := startChild(cmd); err != nil {
 		d.s.t.Fatalf("start %s: %v", d.name, err)

@@ -1,0 +1,85 @@
+package crash
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// shell follows a shell with a script in an empty directory, and says which of its
+// changing calls it made and what is in the directory after it.
+func shell(t *testing.T, at int) (calls, files []string, err error) {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("NOT TESTED: there is no busybox here: apt-get install busybox-static")
+	}
+	dir := t.TempDir()
+	tracer := &Tracer{Name: func(args []string) string {
+		if filepath.Base(args[0]) == "busybox" && len(args) > 1 && args[1] == "sh" {
+			return "shell"
+		}
+		return ""
+	}}
+	trap := tracer.Set("shell", at)
+	cmd := exec.Command(busybox, "sh", "-c", "echo a > one; echo b > two; ("+busybox+" mv two three); echo c > four")
+	cmd.Dir = dir
+	p, err := tracer.Start(cmd)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EIO) { // also where it is emulated
+		t.Skip("NOT TESTED: processes may not be followed here: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(time.Minute):
+		_ = cmd.Process.Kill()
+		t.Fatal("the shell does not end")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		files = append(files, e.Name())
+	}
+	return trap.Calls(), files, p.Err()
+}
+
+// TestKilledAtEachCall: a program that is killed at a call has made all before it and
+// not this one. What it starts, and what has no name, is not counted.
+func TestKilledAtEachCall(t *testing.T) {
+	calls, files, err := shell(t, 0)
+	if want := []string{"four", "one", "three"}; err != nil || !slices.Equal(files, want) {
+		t.Fatalf("not killed: %v, files %q, want %q", err, files, want)
+	}
+	made := map[string]bool{}
+	for i, call := range calls {
+		got, files, err := shell(t, i+1)
+		if err == nil || !slices.Equal(got, calls[:i+1]) {
+			t.Errorf("killed at call %d: %v, calls %q, want %q", i+1, err, got, calls[:i+1])
+		}
+		if name, ok := strings.CutPrefix(call, "openat "); ok {
+			if slices.Contains(files, name) {
+				t.Errorf("killed at %q, which was made", call)
+			}
+			made[name] = true
+		}
+		for _, name := range []string{"one", "four"} {
+			if made[name] && call != "openat "+name && !slices.Contains(files, name) {
+				t.Errorf("killed at call %d, %q: there is no %q", i+1, call, name)
+			}
+		}
+	}
+	if !made["one"] || !made["four"] {
+		t.Errorf("calls: %q", calls)
+	}
+}
