@@ -219,10 +219,17 @@ func (a *App) connect(p Program, c *Connection) error {
 	}
 	found.UserAgent = p.Name + "/" + Version
 	found.Timeout, found.Transport = c.Timeout, a.Wire
-	if p.Retry {
-		found.Retry = client.Retry{For: min(c.Timeout, 10*time.Second), Notice: func(err error) {
+	var patience time.Duration
+	switch {
+	case p.Retry:
+		patience = min(c.Timeout, 10*time.Second)
+	case strings.Contains(found.Address, ","): // of several controllers another one leads in a moment
+		patience = min(c.Timeout, 5*time.Second)
+	}
+	if patience > 0 {
+		found.Retry = client.Retry{For: patience, Notice: func(err error) {
 			a.Say("%v", err)
-			a.Say("trying again for %v", min(c.Timeout, 10*time.Second))
+			a.Say("trying again for %v", patience)
 		}}
 	}
 	a.Client = found
