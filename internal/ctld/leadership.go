@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/controllers"
+	"gbatch/internal/ctld/copies"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/replica"
 	"gbatch/internal/state"
@@ -17,7 +18,8 @@ type leadership struct {
 	clock         *loop.Clock
 	ahead         *state.Ahead // what was read of the store while another one led
 	members       *controllers.Members
-	giveWay       func() error // frees the addresses, at which who asks was told to wait
+	others        *copies.Others // which take copies of logs
+	giveWay       func() error   // frees the addresses, at which who asks was told to wait
 }
 
 // fresh is nil while what this controller knows is not behind what another one has decided. A majority is asked, once for

@@ -18,6 +18,8 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/controllers"
+	"gbatch/internal/ctld/copies"
+	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
@@ -39,6 +41,8 @@ type Member struct {
 	ahead   ahead
 	replica *replica.Replica
 	asked   atomic.Pointer[replica.Replica] // the same; the others may ask about it while it is opened
+	copies  *copies.Server
+	keeping sync.WaitGroup // keepLogs
 }
 
 // OpenMember opens the store and the log that the controllers have in common. It is not
@@ -67,7 +71,8 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	if err != nil {
 		return nil, fmt.Errorf("listen for other controllers: %w (%s)", err, listenHint("replica.listen", err))
 	}
-	ln = controllers.Answering(ln, m.statement)
+	m.copies = copies.NewServer(m.log)
+	ln = controllers.Answering(ln, m.statement, m.copies.Take)
 	m.replica, err = replica.Open(replica.Config{
 		Name: cfg.Replica.Name, Address: cfg.Replica.Address(), Dir: cfg.ReplicaPath(),
 		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log, Applied: m.ahead.applied}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
@@ -77,7 +82,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		},
 	})
 	if err != nil {
-		return nil, errors.Join(err, ln.Close())
+		return nil, errors.Join(err, ln.Close(), m.copies.Close())
 	}
 	m.asked.Store(m.replica)
 	return m, nil
@@ -115,7 +120,10 @@ func (m *Member) others() *controllers.Members {
 }
 
 // Close releases what OpenMember took, after Run has returned.
-func (m *Member) Close() error { return m.replica.Close() }
+func (m *Member) Close() error {
+	m.keeping.Wait()
+	return errors.Join(m.replica.Close(), m.copies.Close())
+}
 
 // Run takes part until ctx is done, or until this member cannot go on.
 func (m *Member) Run(ctx context.Context) error {
@@ -164,6 +172,7 @@ func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 	reads, stop := context.WithCancel(ctx)
 	read := make(chan struct{})
 	go func() { m.ahead.follow(reads, m.replica.Read); close(read) }() // ends with reads
+	m.keeping.Go(func() { m.keepLogs(reads) })                         // ends with reads; not awaited, as who leads must not wait for it
 	defer func() { stop(); <-read }()
 	for !m.replica.Leading() {
 		select {
@@ -175,6 +184,14 @@ func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// keepLogs takes copies of logs from the controller that leads, until ctx is done.
+func (m *Member) keepLogs(ctx context.Context) {
+	logs := keep.Open(logsOf(func() *site.Config { return &m.cfg }, time.Now, m.log))
+	defer logs.Close()
+	defer m.copies.Keep(logs)()
+	logs.Run(ctx)
 }
 
 // listen opens the addresses that a Server has while it leads.
@@ -216,6 +233,8 @@ func referral(c site.Config, leader, pin string) *api.Error {
 // can answer itself.
 func (m *Member) lead(ctx context.Context, refers func() error) error {
 	began := time.Now()
+	others := copies.NewOthers(m.cfg.Replica.Name, m.replica.Members, m.pki.CopyTLS)
+	defer others.Close()
 	l, err := m.replica.Ready()
 	if err == nil {
 		defer l.End()
@@ -224,7 +243,7 @@ func (m *Member) lead(ctx context.Context, refers func() error) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), giveWay: refers}, Machine{}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), others: others, giveWay: refers}, Machine{}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

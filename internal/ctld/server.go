@@ -318,12 +318,7 @@ func (s *Server) clock() (*loop.Clock, func() error) {
 
 // openLogs opens the logs that are kept here.
 func (s *Server) openLogs() (*keep.Store, error) {
-	limits := func() keep.Limits {
-		c := s.rules.Now()
-		l := c.Logs
-		return keep.Limits{Log: l.PerRankMiB << 20, User: l.PerUserMiB << 20, All: l.TotalMiB << 20, Free: max(l.FreeMiB, int64(min(c.ReserveMiB, site.MaxMiB))) << 20, For: l.KeepFor()}
-	}
-	o := keep.Options{Dir: s.rules.Now().LogsPath(), Limits: limits, Now: s.now, Log: s.log}
+	o := logsOf(s.rules.Now, s.now, s.log)
 	if at := s.rules.Now().Logs.S3; at != nil {
 		bucket, err := archive.New(at.Place())
 		if err != nil {
@@ -331,7 +326,19 @@ func (s *Server) openLogs() (*keep.Store, error) {
 		}
 		o.Archive = bucket
 	}
+	if s.leads != nil {
+		o.Others = s.leads.others
+	}
 	return keep.Open(o), nil
+}
+
+// logsOf is how logs are kept by a controller with this configuration.
+func logsOf(conf func() *site.Config, now func() time.Time, log *slog.Logger) keep.Options {
+	return keep.Options{Dir: conf().LogsPath(), Now: now, Log: log, Limits: func() keep.Limits {
+		c := conf()
+		l := c.Logs
+		return keep.Limits{Log: l.PerRankMiB << 20, User: l.PerUserMiB << 20, All: l.TotalMiB << 20, Free: max(l.FreeMiB, int64(min(c.ReserveMiB, site.MaxMiB))) << 20, For: l.KeepFor()}
+	}}
 }
 
 // fewConnections is for how many the controller says that there will not be enough.
@@ -437,7 +444,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	// Streams of changes, shares for those who scrape, mail, words to services, directories that
 	// no job needs, logs, curves, damage, ports: each works until ctx is done.
-	work := []func(context.Context){s.changes.Run, s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.curves.Run, s.scrub().Run, s.ports.Run}
+	work := []func(context.Context){s.changes.Run, s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.kept.RunCopies, s.curves.Run, s.scrub().Run, s.ports.Run}
 	if s.leads != nil {
 		s.leads.members.Useless = s.loop.Useless
 		work = append(work, s.leads.members.Run)

@@ -172,6 +172,7 @@ func TestSeveralControllers(t *testing.T) {
 		t.Errorf("numbers %q, want %q", ids, want)
 	}
 
+	c.logsOutlive()
 	c.first()
 }
 

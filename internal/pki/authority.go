@@ -245,7 +245,7 @@ func (a *Authority) MemberTLS() (accept, dial *tls.Config) {
 	}
 	check := func(s tls.ConnectionState) error { return verify(s.PeerCertificates, a.Pin(), a.now()) }
 	accept = &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{AskProtocol, memberProtocol}, Time: a.now, ClientAuth: tls.RequireAnyClientCert, VerifyConnection: check,
+		MinVersion: tls.VersionTLS13, NextProtos: []string{AskProtocol, CopyProtocol, memberProtocol}, Time: a.now, ClientAuth: tls.RequireAnyClientCert, VerifyConnection: check,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own() },
 	}
 	dial = &tls.Config{
@@ -259,13 +259,21 @@ func (a *Authority) MemberTLS() (accept, dial *tls.Config) {
 // What controllers speak among themselves.
 const (
 	memberProtocol = "gbatch-replica"
-	AskProtocol    = "gbatch-ask" // offered beside the former, which one that does not know this takes
+	AskProtocol    = "gbatch-ask"  // offered beside the former, which one that does not know this takes
+	CopyProtocol   = "gbatch-copy" // likewise
 )
 
 // AskTLS is for who asks another controller about itself.
 func (a *Authority) AskTLS() *tls.Config {
 	_, dial := a.MemberTLS()
 	dial.NextProtos = append(dial.NextProtos, AskProtocol)
+	return dial
+}
+
+// CopyTLS is for who gives another controller a file, or gets one from it.
+func (a *Authority) CopyTLS() *tls.Config {
+	_, dial := a.MemberTLS()
+	dial.NextProtos = append(dial.NextProtos, CopyProtocol)
 	return dial
 }
 

@@ -75,8 +75,8 @@ func New(p Place) (*Bucket, error) {
 }
 
 // Put makes or replaces an object.
-func (b *Bucket) Put(ctx context.Context, name string, body io.Reader, size int64) error {
-	_, err := b.client.PutObject(ctx, b.name, path.Join(b.prefix, name), body, size, minio.PutObjectOptions{ContentType: "application/gzip"})
+func (b *Bucket) Put(ctx context.Context, name string, body *io.SectionReader) error {
+	_, err := b.client.PutObject(ctx, b.name, path.Join(b.prefix, name), body, body.Size(), minio.PutObjectOptions{ContentType: "application/gzip"})
 	return err
 }
 

@@ -28,7 +28,9 @@ func TestBucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func() error { return b.Put(t.Context(), "u-ann/a.tar.gz", strings.NewReader("hello"), 5) }
+	put := func() error {
+		return b.Put(t.Context(), "u-ann/a.tar.gz", io.NewSectionReader(strings.NewReader("hello"), 0, 5))
+	}
 	for name, tc := range map[string]struct {
 		text string
 		mode os.FileMode

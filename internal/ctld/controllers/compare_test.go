@@ -177,7 +177,7 @@ func serve(t *testing.T, conf *tls.Config, own Statement) (address string) {
 	})
 	go func() { // one connection, or until the listener is closed
 		defer close(done)
-		c, err := Answering(tls.NewListener(ln, conf), func() Statement { return own }).Accept()
+		c, err := Answering(tls.NewListener(ln, conf), func() Statement { return own }, func(c net.Conn) { c.Close() }).Accept()
 		if err != nil {
 			return
 		}

@@ -40,28 +40,40 @@ const (
 )
 
 // Answering is a listener for the other controllers, of which those that ask are told what state
-// says. The rest goes on to whoever accepts.
-func Answering(ln net.Listener, state func() Statement) net.Listener { return answering{ln, state} }
+// says, and those that give or want files are taken. The rest goes on to whoever accepts.
+func Answering(ln net.Listener, state func() Statement, take func(net.Conn)) net.Listener {
+	return answering{ln, state, take}
+}
 
 type answering struct {
 	net.Listener
 	state func() Statement
+	take  func(net.Conn)
 }
 
 func (a answering) Accept() (net.Conn, error) {
 	c, err := a.Listener.Accept()
 	if t, ok := c.(*tls.Conn); ok {
-		c = &asked{Conn: t, state: a.state}
+		c = &asked{Conn: t, at: a}
 	}
 	return c, err
 }
 
-// asked is a connection of which it is not known yet whether the other side asks. Whoever accepted
-// it reads at once; it gets nothing to read where it does.
+// asked is a connection of which it is not known yet what the other side wants. Whoever accepted
+// it reads at once; it gets nothing to read where that is something else.
 type asked struct {
 	*tls.Conn
-	state func() Statement
-	known bool // it does not ask
+	at    answering
+	known bool // it is for who accepted it
+	taken bool // it is somebody else's now
+}
+
+// Close closes a connection that is still its acceptor's.
+func (c *asked) Close() error {
+	if c.taken {
+		return nil
+	}
+	return c.Conn.Close()
 }
 
 func (c *asked) Read(p []byte) (int, error) {
@@ -71,14 +83,20 @@ func (c *asked) Read(p []byte) (int, error) {
 	if err := c.Handshake(); err != nil {
 		return 0, err
 	}
-	if c.ConnectionState().NegotiatedProtocol != pki.AskProtocol {
+	switch c.ConnectionState().NegotiatedProtocol {
+	case pki.AskProtocol:
+	case pki.CopyProtocol:
+		c.taken = true
+		c.at.take(c.Conn)
+		return 0, io.EOF
+	default:
 		c.known = true
 		return c.Conn.Read(p)
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(askWait)); err != nil {
 		return 0, err
 	}
-	if err := json.NewEncoder(c.Conn).Encode(c.state()); err != nil {
+	if err := json.NewEncoder(c.Conn).Encode(c.at.state()); err != nil {
 		return 0, err
 	}
 	return 0, io.EOF

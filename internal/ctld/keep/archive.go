@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +16,7 @@ import (
 
 // Archive takes complete logs as objects, beyond what is kept here.
 type Archive interface {
-	Put(ctx context.Context, name string, body io.Reader, size int64) error
+	Put(ctx context.Context, name string, body *io.SectionReader) error
 	Get(ctx context.Context, name string) (io.ReadCloser, error) // nil without an error: there is none
 }
 
@@ -25,10 +24,13 @@ type Archive interface {
 const (
 	wordDue      = "due"      // it is to be archived
 	wordArchived = "archived" // it is
+	wordCopied   = "copied"   // other controllers have it
 )
 
 // object is a log's name in the archive: its directory as a compressed tar file.
-func (k Key) object() string { return filepath.ToSlash(k.path()) + ".tar.gz" }
+func (k Key) object() string { return filepath.ToSlash(k.path()) + objectSuffix }
+
+const objectSuffix = ".tar.gz"
 
 // How often there is a look for logs to be archived, and after a failure.
 const (
@@ -38,20 +40,31 @@ const (
 
 // RunArchive archives complete logs until ctx ends. What fails is tried again.
 func (s *Store) RunArchive(ctx context.Context) {
-	if s.archive == nil {
-		return
+	if s.archive != nil {
+		s.send(ctx, outbox{to: s.archive, word: wordDue, sent: wordArchived, failed: "logs cannot be archived; they are kept here and tried again"})
 	}
+}
+
+// outbox is where complete logs go that have a word in their mark.
+type outbox struct {
+	to         Archive
+	word, sent string // before and after it
+	failed     string // what to say of the first failure
+}
+
+// send sends complete logs until ctx ends.
+func (s *Store) send(ctx context.Context, o outbox) {
 	wait, failed := archiveEvery, false
 	for sleep(ctx, wait) {
 		wait = archiveEvery
-		for _, e := range s.due() {
-			err := s.put(ctx, e)
+		for _, e := range s.due(o.word) {
+			err := s.put(ctx, e, o)
 			if ctx.Err() != nil {
 				return
 			}
 			if err != nil {
 				if !failed {
-					s.log.Error("logs cannot be archived; they are kept here and tried again", "error", err)
+					s.log.Error(o.failed, "error", err)
 				}
 				failed, wait = true, archivePause
 				break
@@ -72,13 +85,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// due are the logs that are to be archived, the oldest first.
-func (s *Store) due() []*entry {
+// due are the complete logs with a word in their mark, the oldest first.
+func (s *Store) due(word string) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []*entry
 	for _, e := range s.logs {
-		if e.word == wordDue && !e.gone {
+		if e.complete && e.word == word && !e.gone {
 			list = append(list, e)
 		}
 	}
@@ -86,40 +99,48 @@ func (s *Store) due() []*entry {
 	return list
 }
 
-// put archives one log.
-func (s *Store) put(ctx context.Context, e *entry) error {
-	f, err := os.CreateTemp(s.dir, ".archive-")
+// put sends one log.
+func (s *Store) put(ctx context.Context, e *entry, o outbox) error {
+	f, size, err := s.packed(e.key)
 	if err != nil {
-		return fmt.Errorf("pack log: %w", err)
+		return err
 	}
 	defer f.Close()
-	if err := os.Remove(f.Name()); err != nil { // it lives as long as it is open
-		return fmt.Errorf("pack log: %w", err)
-	}
-	dir := filepath.Join(s.dir, e.key.path())
-	if err := pack(f, dir); err != nil {
-		return fmt.Errorf("pack log: %w", err)
-	}
-	size, err := f.Seek(0, io.SeekCurrent)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return fmt.Errorf("pack log: %w", err)
-	}
-	if err := s.archive.Put(ctx, e.key.object(), f, size); err != nil {
+	if err := o.to.Put(ctx, e.key.object(), io.NewSectionReader(f, 0, size)); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.mu.Lock()
 	gone := e.gone
-	e.word = wordArchived
+	e.word = o.sent
 	s.mu.Unlock()
 	if gone {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(dir, fileComplete), []byte(wordArchived), 0o600)
+	return os.WriteFile(filepath.Join(s.dir, e.key.path(), fileComplete), []byte(o.sent), 0o600)
+}
+
+// packed is a log as one file, which is gone when it is closed.
+func (s *Store) packed(k Key) (f *os.File, size int64, err error) {
+	if f, err = os.CreateTemp(s.dir, ".archive-"); err != nil {
+		return nil, 0, fmt.Errorf("pack log: %w", err)
+	}
+	err = os.Remove(f.Name())
+	if err == nil {
+		err = pack(f, filepath.Join(s.dir, k.path()))
+	}
+	if err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("pack log: %w", err)
+	}
+	return f, size, nil
 }
 
 // logFile are the names of the files that a log consists of.
@@ -185,10 +206,10 @@ func (s *Store) turn(ctx context.Context, user string) (over func(), err error) 
 	}
 }
 
-// bringBack puts a log that is here no more where it was, out of the archive. It
-// is kept again as long as any other.
+// bringBack puts a log that is here no more where it was, from another controller or
+// out of the archive. It is kept again as long as any other.
 func (s *Store) bringBack(ctx context.Context, k Key) (found bool, err error) {
-	if s.archive == nil {
+	if s.archive == nil && s.others == nil {
 		return false, nil
 	}
 	over, err := s.turn(ctx, k.User)
@@ -199,40 +220,66 @@ func (s *Store) bringBack(ctx context.Context, k Key) (found bool, err error) {
 	if _, err := os.Stat(filepath.Join(s.dir, k.path())); err == nil { // another reader was first
 		return true, nil
 	}
-	body, err := s.archive.Get(ctx, k.object())
+	body, word, err := s.elsewhere(ctx, k)
 	if err != nil || body == nil {
 		return false, err
 	}
 	defer body.Close()
+	if err := s.place(k, body, word); err != nil {
+		return false, fmt.Errorf("bring back log: %w", err)
+	}
+	return true, nil
+}
+
+// elsewhere is a log that is not here, with the word for its mark; nil: it is nowhere.
+func (s *Store) elsewhere(ctx context.Context, k Key) (body io.ReadCloser, word string, err error) {
+	var unsure error
+	if s.others != nil {
+		if body, unsure = s.others.Get(ctx, k.object()); body != nil {
+			return body, wordCopied, nil
+		}
+	}
+	if s.archive != nil {
+		if body, err = s.archive.Get(ctx, k.object()); body != nil || err != nil {
+			return body, wordArchived, err
+		}
+	}
+	return nil, "", unsure
+}
+
+// place puts a log where it belongs that is complete, in the place of less of it.
+func (s *Store) place(k Key, body io.Reader, word string) error {
 	if err := s.Room(); err != nil {
-		return false, err
+		return err
 	}
 	tmp, err := os.MkdirTemp(s.dir, ".restore-")
 	if err != nil {
-		return false, fmt.Errorf("bring back log: %w", err)
+		return err
 	}
 	defer os.RemoveAll(tmp)
 	if err := unpack(body, tmp, maxArchived, s.enough); err != nil {
-		return false, fmt.Errorf("bring back log: %w", err)
+		return err
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(tmp, fileComplete), []byte(word), 0o600), syncDir(tmp)); err != nil {
+		return err
 	}
 	e := s.entry(k)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	dir := filepath.Join(s.dir, k.path())
-	if err := os.WriteFile(filepath.Join(tmp, fileComplete), []byte(wordArchived), 0o600); err != nil {
-		return false, fmt.Errorf("bring back log: %w", err)
+	if _, err := os.Stat(filepath.Join(dir, fileComplete)); err == nil {
+		return nil // it came by another way meanwhile
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return false, fmt.Errorf("bring back log: %w", err)
+	s.closeWriter(e)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Dir(dir), 0o700)); err != nil {
+		return err
 	}
-	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another reader was first
-		return false, fmt.Errorf("bring back log: %w", err)
-	}
+	err = os.Rename(tmp, dir)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.count(e, -e.bytes)
 	s.look(k)
-	return true, nil
+	s.mu.Unlock()
+	return errors.Join(err, syncDir(filepath.Dir(dir)))
 }
 
 // enough says whether the disk has room for more, and makes none: no other log goes
@@ -274,6 +321,9 @@ func unpack(r io.Reader, dir string, most int64, enough func() error) error {
 			return err
 		}
 		_, err = io.Copy(f, t)
+		if err == nil {
+			err = f.Sync()
+		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}

@@ -191,7 +191,7 @@ func (s *Store) Bytes() int64 {
 }
 
 // Due is how many logs are to be archived and are not yet.
-func (s *Store) Due() int { return len(s.due()) }
+func (s *Store) Due() int { return len(s.due(wordDue)) }
 
 // Counts are how many logs are kept, of how many users, and how many bytes came
 // since the start.

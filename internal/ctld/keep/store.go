@@ -36,6 +36,7 @@ type Store struct {
 	free   func(dir string) (int64, error)
 
 	archive Archive // nil: there is none
+	others  Archive // nil: this controller is alone
 
 	mu    sync.Mutex
 	logs  map[Key]*entry
@@ -59,7 +60,7 @@ type entry struct {
 	bytes    int64     // on the disk, about
 	touched  time.Time // when its last byte came
 	complete bool      // no more will come
-	word     string    // of a complete one: wordDue, wordArchived, or neither
+	word     string    // of a complete one: wordDue, wordArchived, wordCopied, or none
 	floor    int64     // what was before is removed, and shall not come again
 	gone     bool      // its files were removed
 }
@@ -73,6 +74,7 @@ type Options struct {
 	Free   func(dir string) (int64, error) // of a disk; nil: asks the kernel
 
 	Archive Archive // nil: there is none
+	Others  Archive // the other controllers; nil: this one is alone
 }
 
 // Open makes the directory. What an earlier controller kept is found by Run. Without a directory no
@@ -86,7 +88,7 @@ func Open(o Options) *Store {
 	if err != nil {
 		o.Log.Error("the directory of logs cannot be used as it is", "error", err)
 	}
-	s := &Store{dir: o.Dir, limits: o.Limits, now: o.Now, log: o.Log, free: o.Free, archive: o.Archive, logs: map[Key]*entry{}, users: map[string]int64{}, restores: map[string]chan struct{}{}}
+	s := &Store{dir: o.Dir, limits: o.Limits, now: o.Now, log: o.Log, free: o.Free, archive: o.Archive, others: o.Others, logs: map[Key]*entry{}, users: map[string]int64{}, restores: map[string]chan struct{}{}}
 	if s.free == nil {
 		s.free = freeOf
 	}
@@ -377,8 +379,8 @@ func (s *Store) Open(k Key) (*Copy, error) {
 	return c, err
 }
 
-// OpenArchived opens a log that is not here any more out of the archive; nil: it is
-// not there either.
+// OpenArchived opens a log that is not here any more, from another controller or out
+// of the archive; nil: it is not there either.
 func (s *Store) OpenArchived(ctx context.Context, k Key) (*Copy, error) {
 	found, err := s.bringBack(ctx, k)
 	if err != nil || !found {
