@@ -1,6 +1,7 @@
 package ctld
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -24,10 +25,16 @@ func TestLogin(t *testing.T) {
 	if _, err := client.Login(t.Context(), stranger, api.LoginRequest{IDToken: "x"}); !client.IsCode(err, api.CodeUnavailable) {
 		t.Errorf("the provider is away: %v", err)
 	}
+	refused, ok := errors.AsType[*api.Error](second(stranger.Status(t.Context())))
+	if !ok || refused.Hint != "log in by `gadm login`" {
+		t.Errorf("who has no token is told %+v", refused)
+	}
 	if _, err := away.user("ann").Status(t.Context()); err != nil {
 		t.Errorf("who has a token, while the provider is away: %v", err)
 	}
 }
+
+func second[T any](_ T, err error) error { return err }
 
 // TestLoginNames: a name is one subject's while a token of theirs is on record, also a
 // revoked one, and over restarts; the login is in the audit log.

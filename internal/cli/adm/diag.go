@@ -32,7 +32,7 @@ func (Diag) Run(ctx context.Context, a *cli.App) error {
 	f.Add("Rounds", fmt.Sprintf("look at %.0f jobs on average; %d were cut short", d.Evaluated, d.Truncated))
 	f.Add("Store", fmt.Sprintf("%s, %d records written; %s free on its disk, %s must stay free", humanize.IBytes(d.StoreBytes), d.Records, humanize.IBytes(d.DiskFree), humanize.IBytes(d.DiskReserve)))
 	f.Add("Memory", fmt.Sprintf("%s of heap, %d goroutines", humanize.IBytes(d.HeapBytes), d.Goroutines))
-	if err := f.Write(a.Out); err != nil {
+	if err := f.Fold(a.Term.Width).Write(a.Out); err != nil {
 		return err
 	}
 	t := table.New("WHAT", "COUNT", "MEAN", "MEDIAN", "99%")

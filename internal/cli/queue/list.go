@@ -108,10 +108,13 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 		return nil
 	}
 	draw := func() error {
-		if err := o.print(a, list, form); err != nil || len(list.Jobs) > 0 || len(o.Users) == 0 {
+		if err := o.print(a, list, form); err != nil {
 			return err
 		}
-		if !a.SayUnknown(ctx, o.Users) && !a.Output.JSON && !a.Output.IDs && !form.IsFormat() {
+		without := slices.DeleteFunc(slices.Clone(o.Users), func(name string) bool {
+			return slices.ContainsFunc(list.Jobs, func(j api.Job) bool { return j.User == name })
+		})
+		if !a.SayUnknown(ctx, without) && len(list.Jobs) == 0 && len(o.Users) > 0 && !a.Output.JSON && !a.Output.IDs && !form.IsFormat() {
 			a.Say("no jobs of %s; ended ones: --all", strings.Join(o.Users, ", "))
 		}
 		return nil

@@ -149,8 +149,11 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 		id = Identity{Via: "socket", Machine: true, Root: uid == 0}
 		id.User, e = a.rights.People.name(uid)
 	default:
-		e = api.Errorf(api.CodeUnauthorized, "a request over the network needs a token").
-			WithHint("get a token by `gadm token create --save` on the controller's machine, and bring the file gbatch/token in your configuration directory (~/.config) here")
+		hint := "get a token by `gadm token create --save` on the controller's machine, and bring the file gbatch/token in your configuration directory (~/.config) here"
+		if a.rights.Conf().Login != nil {
+			hint = "log in by `gadm login`"
+		}
+		e = api.Errorf(api.CodeUnauthorized, "a request over the network needs a token").WithHint(hint)
 	}
 	id.From = from
 	if e == nil && id.Role == "" {
