@@ -162,8 +162,10 @@ func TestArrayImage(t *testing.T) {
 	if o := n.runs[first]; o == nil || o.Digest != "" {
 		t.Fatalf("the first task's order is %+v", o)
 	}
-	n.held[first] = node.RankStatus{ID: first, UUID: n.held[first].UUID, Phase: node.PhaseRunning, Image: digest}
-	n.sync(nil)
+	for _, image := range []string{"v2", digest + "0", digest} { // what is no digest goes to no other node
+		n.held[first] = node.RankStatus{ID: first, UUID: n.held[first].UUID, Phase: node.PhaseRunning, Image: image}
+		n.sync(nil)
+	}
 	s.stop()
 	s.start()
 	n.sync(nil)

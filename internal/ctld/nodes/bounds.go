@@ -12,7 +12,7 @@ import (
 // length, and numbers are such that their sums are numbers.
 const (
 	maxText    = 4 << 10 // bytes of a message
-	maxWord    = 512     // of a name, a digest, a list of cores
+	maxWord    = 512     // of a name, a list of cores
 	maxReasons = 20      // why it is unhealthy, and what it is to be drained for
 	maxRoots   = 128     // of storage
 	maxPorts   = 64      // of one rank, as a document may have
@@ -77,7 +77,9 @@ func boundRank(r *node.RankStatus) {
 	cut(&r.UUID, maxWord)
 	cut(&r.Progress, maxText)
 	cut(&r.Cores, maxWord)
-	cut(&r.Image, maxWord)
+	if !isDigest(r.Image) { // it is given to other nodes
+		r.Image = ""
+	}
 	r.Ports = r.Ports[:min(len(r.Ports), maxPorts)]
 	if d := r.Done; d != nil {
 		clamp(&d.Percent, 100)
@@ -89,6 +91,12 @@ func boundRank(r *node.RankStatus) {
 		clamp(&e.PeakMem, maxUsed)
 		boundGPU(e.GPU)
 	}
+}
+
+// isDigest says whether a text is the digest of an image.
+func isDigest(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 func boundGPU(u *node.GPUUse) {
