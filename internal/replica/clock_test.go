@@ -14,10 +14,10 @@ import (
 // steadyClock is a machine's clock from boot as a test sets it.
 type steadyClock struct{ at time.Duration }
 
-func (s *steadyClock) started(path, boot string) *machine {
+func (s *steadyClock) started(path, boot string) *Machine {
 	c := &commonClock{read: func() time.Duration { return s.at }, boot: boot, log: slog.New(slog.DiscardHandler)}
 	c.goOn(path)
-	return &machine{clock: c}
+	return &Machine{clock: c}
 }
 
 func entryAt(nowMS int64) *raft.Log { return &raft.Log{Data: newEntry(1, nowMS, nil)} }

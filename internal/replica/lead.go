@@ -30,7 +30,8 @@ func (r *Replica) Leading() bool { return r.raft.State() == raft.Leader }
 // Lead is one member's time of leading. Who leads again later begins anew: another member may
 // have led between.
 type Lead struct {
-	r     *Replica
+	log   Agreement
+	nowMS func() int64
 	term  uint64
 	reads reads
 
@@ -39,16 +40,19 @@ type Lead struct {
 }
 
 // Ready waits until this member has all that was agreed on before it began to lead.
-func (r *Replica) Ready() (*Lead, error) {
-	l := &Lead{r: r, term: r.raft.CurrentTerm()}
+func (r *Replica) Ready() (*Lead, error) { return NewLead(agreement{r}, r.fsm, r.cfg.NowMS) }
+
+// NewLead is Ready for a common log and what it is applied to. Now is the clock of who leads.
+func NewLead(log Agreement, m *Machine, nowMS func() int64) (*Lead, error) {
+	l := &Lead{log: log, nowMS: nowMS, term: log.Term()}
 	l.reads.ask = l.Confirm
-	if err := r.raft.Barrier(0).Error(); err != nil {
+	if err := log.Barrier(); err != nil {
 		return nil, lost(err)
 	}
-	if l.Store = r.fsm.current(); l.Store == nil {
+	if l.Store = m.current(); l.Store == nil {
 		return nil, errors.New("this controller has no store yet")
 	}
-	l.From = r.fsm.clock.notBefore()
+	l.From = m.clock.notBefore()
 	return l, nil
 }
 
@@ -60,11 +64,11 @@ func (l *Lead) End() { l.Store.Follow() }
 
 // propose has members agree on a batch.
 func (l *Lead) propose(batch []byte) error {
-	f := l.r.raft.Apply(newEntry(l.term, l.r.cfg.NowMS(), batch), 0)
-	if err := f.Error(); err != nil {
+	response, err := l.log.Apply(newEntry(l.term, l.nowMS(), batch))
+	if err != nil {
 		return lost(err)
 	}
-	err, _ := f.Response().(error)
+	err, _ = response.(error)
 	if errors.Is(err, errStale) {
 		return lost(err)
 	}
@@ -74,27 +78,10 @@ func (l *Lead) propose(batch []byte) error {
 // Confirm asks a majority whether this member leads as it did. What it answers next is
 // not behind what another one has decided.
 func (l *Lead) Confirm() error {
-	asked := followed{l.term, l.r.trans.moment()}
-	for {
-		if err := l.r.raft.VerifyLeader().Error(); err != nil { // it has the others asked at once
-			return lost(err)
-		}
-		if l.r.raft.CurrentTerm() != l.term {
-			return lost(errStale)
-		}
-		all := l.r.raft.GetConfiguration()
-		if err := all.Error(); err != nil {
-			return lost(err)
-		}
-		ok, more := l.r.trans.majority(raft.ServerID(l.r.cfg.Name), all.Configuration().Servers, asked)
-		if ok {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-time.After(l.r.patience() / 4): // the question got lost
-		}
+	if err := l.log.Confirm(l.term); err != nil {
+		return lost(err)
 	}
+	return nil
 }
 
 // Fresh is Confirm for who reads only: those who come while a question is out share the next one.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
@@ -33,8 +34,8 @@ func newEntry(term uint64, nowMS int64, batch []byte) []byte {
 // errStale is of a batch that was decided before somebody else led.
 var errStale = errors.New("it was decided in an earlier term")
 
-// machine is what the common log is applied to: this member's store.
-type machine struct {
+// Machine is what the common log is applied to: this member's store.
+type Machine struct {
 	store  store.Config
 	log    *slog.Logger
 	failed chan error // an entry could not be applied: the process must end
@@ -46,14 +47,27 @@ type machine struct {
 	st *store.Store // nil: none has come yet
 }
 
-func (m *machine) current() *store.Store {
+func newMachine(c store.Config, log *slog.Logger) *Machine {
+	return &Machine{store: c, log: log, failed: make(chan error, 1), clock: newCommonClock(log)}
+}
+
+// OpenMachine is for a common log that is no Replica's. Elapsed is the machine's clock from boot.
+func OpenMachine(c store.Config, elapsed func() time.Duration, log *slog.Logger) (*Machine, error) {
+	m := newMachine(c, log)
+	m.clock.read = elapsed
+	var err error
+	m.st, err = store.OpenMember(c)
+	return m, err
+}
+
+func (m *Machine) current() *store.Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.st
 }
 
 // Apply is called by one goroutine, entry after entry.
-func (m *machine) Apply(l *raft.Log) any {
+func (m *Machine) Apply(l *raft.Log) any {
 	if m.broken != nil {
 		return m.broken
 	}
@@ -68,7 +82,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	return err
 }
 
-func (m *machine) apply(l *raft.Log) error {
+func (m *Machine) apply(l *raft.Log) error {
 	if len(l.Data) < entryHeader || l.Data[0] != entryVersion {
 		return fmt.Errorf("entry %d of the common log is of a newer gctld: update this controller", l.Index)
 	}
@@ -87,7 +101,7 @@ func (m *machine) apply(l *raft.Log) error {
 }
 
 // hear takes in how far the clock of who leads has come.
-func (m *machine) hear(l *raft.Log) {
+func (m *Machine) hear(l *raft.Log) {
 	if l.Type == raft.LogCommand && len(l.Data) >= entryHeader && l.Data[0] == entryVersion {
 		m.clock.hear(int64(binary.BigEndian.Uint64(l.Data[9:])))
 	}
@@ -96,7 +110,7 @@ func (m *machine) hear(l *raft.Log) {
 // heard is the log on disk, which has the machine hear of entries as they come.
 type heard struct {
 	*wal.WAL
-	machine *machine
+	machine *Machine
 }
 
 func (h heard) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
@@ -112,7 +126,7 @@ func (h heard) StoreLogs(all []*raft.Log) error {
 }
 
 // Snapshot copies the store, mostly by links. It is called by the goroutine that calls Apply.
-func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
 	if m.broken != nil {
 		return nil, m.broken // the log would be dropped with what could not be applied
 	}
@@ -138,7 +152,7 @@ const (
 )
 
 // Restore takes another member's store in place of this one.
-func (m *machine) Restore(rc io.ReadCloser) (err error) {
+func (m *Machine) Restore(rc io.ReadCloser) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dir := m.store.Dir
@@ -182,7 +196,8 @@ func renameIfThere(from, to string) error {
 	return nil
 }
 
-func (m *machine) close() error {
+// Close closes the store.
+func (m *Machine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.st == nil {

@@ -43,7 +43,7 @@ type Dialer func(address string, timeout time.Duration) (net.Conn, error)
 type Replica struct {
 	cfg   Config
 	raft  *raft.Raft
-	fsm   *machine
+	fsm   *Machine
 	wal   *wal.WAL
 	trans *exchanges
 
@@ -63,7 +63,7 @@ const (
 // Open opens this member's store and log. Where there is no log yet, this is the first
 // member: its store, which is made if there is none, is what the others will get.
 func Open(c Config) (*Replica, error) {
-	r := &Replica{cfg: c, fsm: &machine{store: c.Store, log: c.Log, failed: make(chan error, 1), clock: newCommonClock(c.Log)}, ended: make(chan struct{}, 1), unwatch: func() {}}
+	r := &Replica{cfg: c, fsm: newMachine(c.Store, c.Log), ended: make(chan struct{}, 1), unwatch: func() {}}
 	r.trans = newExchanges(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream{c.Listener, c.Dial, r.ended}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
 	}))
@@ -266,7 +266,7 @@ func (r *Replica) Close() error {
 	if r.wal != nil {
 		errs = append(errs, r.wal.Close())
 	}
-	return errors.Join(append(errs, r.fsm.close())...)
+	return errors.Join(append(errs, r.fsm.Close())...)
 }
 
 // stream is how members talk: TLS on which both have shown who they are.
