@@ -118,8 +118,9 @@ crash: deps ## kill daemons as they make system calls (POINTS=1000 of each: all;
 SEEDS := 100
 HOURS := 1
 FROM := 1
-chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1)
-	go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM)
+CONTROLLERS := 1
+chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1 CONTROLLERS=1)
+	go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS)
 
 # What a run found is written down in docs/reliability.md. Its files are in memory: a disk would be waited for.
 DAYS := 14

@@ -11,6 +11,7 @@ var (
 	seeds = flag.Int("chaos.seeds", 6, "histories of TestChaos")
 	from  = flag.Uint64("chaos.from", 1, "the first seed")
 	hours = flag.Float64("chaos.hours", 1, "simulated hours of each")
+	many  = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
 	bugs  = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
 
@@ -20,6 +21,13 @@ func usual(seed uint64, lasts time.Duration) history {
 	return history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, 40*time.Second)}
 }
 
+// severally is the history of a seed with several controllers.
+func severally(seed uint64, controllers int, lasts time.Duration) history {
+	h := history{seed: seed, nodes: 4, clients: 3, controllers: controllers, lasts: lasts}
+	h.faults = drawSeveral(seed, h, 40*time.Second)
+	return h
+}
+
 // TestChaos: whatever befalls its parts, a site keeps its word.
 func TestChaos(t *testing.T) {
 	lasts := time.Duration(*hours * float64(time.Hour))
@@ -27,6 +35,9 @@ func TestChaos(t *testing.T) {
 	took, histories := time.Duration(0), 0
 	for seed := *from; seed < *from+uint64(*seeds); seed++ {
 		h := usual(seed, lasts)
+		if *many > 1 {
+			h = severally(seed, *many, lasts)
+		}
 		out := live(t, h)
 		sum.add(out.tally)
 		took, histories = took+out.took, histories+1
@@ -34,7 +45,7 @@ func TestChaos(t *testing.T) {
 			continue
 		}
 		least, why := shrink(t, h, out.violation)
-		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g): %s", seed, out.violation, seed, *hours, why)
+		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d): %s", seed, out.violation, seed, *hours, *many, why)
 		for _, f := range least.faults {
 			t.Logf("  %s", f)
 		}
@@ -73,18 +84,23 @@ func shrink(t *testing.T, h history, why string) (history, string) {
 // TestSameSeedSameHistory: a seed has one history.
 func TestSameSeedSameHistory(t *testing.T) {
 	for seed := range uint64(3) {
-		first := live(t, usual(seed+1, 20*time.Minute))
-		for range 2 {
-			again := live(t, usual(seed+1, 20*time.Minute))
-			if first.trace == again.trace {
-				continue
-			}
-			for i, l := range first.lines {
-				if i >= len(again.lines) || l != again.lines[i] {
-					t.Fatalf("seed %d has two histories; line %d differs: %q", seed+1, i, l)
-				}
-			}
-			t.Fatalf("seed %d has two histories", seed+1)
+		sameHistory(t, usual(seed+1, 20*time.Minute))
+	}
+}
+
+func sameHistory(t *testing.T, h history) {
+	t.Helper()
+	first := live(t, h)
+	for range 2 {
+		again := live(t, h)
+		if first.trace == again.trace {
+			continue
 		}
+		for i, l := range first.lines {
+			if i >= len(again.lines) || l != again.lines[i] {
+				t.Fatalf("seed %d with %d controllers has two histories; line %d differs: %q", h.seed, h.controllers, i, l)
+			}
+		}
+		t.Fatalf("seed %d with %d controllers has two histories", h.seed, h.controllers)
 	}
 }

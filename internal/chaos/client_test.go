@@ -149,7 +149,12 @@ func (c *client) cancel(ctx context.Context, s sent) {
 
 func (c *client) read(ctx context.Context, s sent) {
 	begun := c.w.audit.call()
-	op, err := ask(ctx, c, func(_ context.Context, p *process) (operation, error) {
+	op, err := ask(ctx, c, func(ctx context.Context, p *process) (operation, error) {
+		if p.lead != nil && !c.w.plant.stale {
+			if err := p.lead.Fresh(ctx); err != nil {
+				return operation{}, err
+			}
+		}
 		jobs := p.jobs
 		if c.w.plant.oldViews != nil {
 			jobs = c.w.plant.oldViews(p)

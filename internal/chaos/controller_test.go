@@ -24,6 +24,7 @@ import (
 	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
+	"gbatch/internal/replica"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
@@ -56,6 +57,7 @@ type process struct {
 	nodes  *nodes.Exchange
 	submit *jobs.Submissions
 	ids    *ids.Book
+	lead   *replica.Lead // nil: it is the only controller
 }
 
 func newController(w *world) *machineOfController {
@@ -126,12 +128,18 @@ func (c *machineOfController) start() {
 }
 
 func (c *machineOfController) open() (p *process, err error) {
-	w := c.w
-	p = &process{w: w, disk: c.disk}
-	p.ctx, p.kill = context.WithCancel(context.Background())
-	if p.store, err = store.Open(store.Config{Dir: "db", FS: c.disk, Log: w.log}); err != nil {
+	st, err := store.Open(store.Config{Dir: "db", FS: c.disk, Log: c.w.log})
+	if err != nil {
 		return nil, err
 	}
+	return c.openOn(st, loop.OpenClockBy(filepath.Join(c.w.dir, "clock"), "boot", c.readings(), c.w.log), nil)
+}
+
+// openOn puts a process together that stores there. Lead is of one of several.
+func (c *machineOfController) openOn(st *store.Store, clock *loop.Clock, lead *replica.Lead) (p *process, err error) {
+	w := c.w
+	p = &process{w: w, disk: c.disk, store: st, lead: lead}
+	p.ctx, p.kill = context.WithCancel(context.Background())
 	rules, err := c.conf.Rules()
 	if err != nil {
 		return nil, err
@@ -146,7 +154,6 @@ func (c *machineOfController) open() (p *process, err error) {
 	if err := p.store.Load(take); err != nil {
 		return nil, err
 	}
-	clock := loop.OpenClockBy(filepath.Join(w.dir, "clock"), "boot", c.readings(), w.log)
 	now := clock.Now()
 	if err := p.ctl.Loaded(now - w.plant.impatient); err != nil {
 		return nil, err
@@ -157,8 +164,12 @@ func (c *machineOfController) open() (p *process, err error) {
 	if err := p.ctl.Check(); err != nil {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
+	var confirm func() error
+	if lead != nil {
+		confirm = lead.Confirm
+	}
 	meters := meter.New()
-	p.loop, err = loop.New(loop.Config{Controller: p.ctl, Store: p.store, Clock: clock, Meters: meters, Reserve: func() uint64 { return 64 << 20 }, Log: w.log}, now)
+	p.loop, err = loop.New(loop.Config{Controller: p.ctl, Store: p.store, Clock: clock, Meters: meters, Reserve: func() uint64 { return 64 << 20 }, Confirm: confirm, Log: w.log}, now)
 	if err != nil {
 		return nil, err
 	}
@@ -235,8 +246,8 @@ func (c *machineOfController) running() *process {
 }
 
 // unended names a job that has not ended; empty: all have.
-func (c *machineOfController) unended() string {
-	p := c.running()
+func (w *world) unended() string {
+	p := w.leading()
 	if p == nil {
 		return "no controller runs"
 	}
@@ -247,6 +258,19 @@ func (c *machineOfController) unended() string {
 		}
 	}
 	return ""
+}
+
+// leading is the process of the controller, of several of the one that leads; nil: there is none.
+func (w *world) leading() *process {
+	if w.ctl != nil {
+		return w.ctl.running()
+	}
+	for _, m := range w.members {
+		if p := m.running(); p != nil && p.lead.Fresh(w.ctx) == nil {
+			return p
+		}
+	}
+	return nil
 }
 
 var errDown = errors.New("connection refused")

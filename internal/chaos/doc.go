@@ -1,6 +1,6 @@
 // Package chaos tests a whole site in one process, under a clock, a network and disks that are
-// simulated, while faults befall its parts: one controller, its store, nodes and clients. It holds
-// tests and their harness only.
+// simulated, while faults befall its parts: a controller, or several that have a log in common, stores, nodes
+// and clients. It holds tests and their harness only.
 //
 // What runs is what sites run: the controller with its loop, its records in pebble, the handlers
 // of submissions and of nodes, and the node's part of the exchange with its lease. What a node does

@@ -12,7 +12,8 @@ import (
 type fault struct {
 	at    time.Duration
 	kind  string
-	on    int // number of the node; -1: of none
+	on    int  // number of the node; -1: of none
+	ctl   bool // it is one of the controllers, and not a node
 	lasts time.Duration
 	by    time.Duration // how far a clock is set, how slow a disk is
 }
@@ -20,7 +21,7 @@ type fault struct {
 func (f fault) String() string {
 	s := fmt.Sprintf("%s at %s for %s", f.kind, f.at.Round(time.Millisecond), f.lasts.Round(time.Millisecond))
 	if f.on >= 0 {
-		s += fmt.Sprintf(" on n%d", f.on)
+		s += fmt.Sprintf(" on %s%d", map[bool]string{false: "n", true: "c"}[f.ctl], f.on)
 	}
 	if f.by != 0 {
 		s += fmt.Sprintf(" by %s", f.by.Round(time.Millisecond))
@@ -28,13 +29,16 @@ func (f fault) String() string {
 	return s
 }
 
-// kinds are the faults that there are, each as often as the others.
-var kinds = []struct {
+// kind is one of faults.
+type kind struct {
 	name   string
-	onNode bool
+	onPart bool          // of a node, or of several controllers
 	most   time.Duration // that it lasts
 	by     time.Duration // the most by which
-}{
+}
+
+// kinds are the faults that there are, each as often as the others.
+var kinds = []kind{
 	{"kill the controller", false, time.Minute, 0},
 	{"cut the controller's power", false, 2 * time.Minute, 0},
 	{"slow disk of the controller", false, time.Minute, 2 * time.Second},
@@ -51,14 +55,49 @@ var kinds = []struct {
 	{"set a node's clock", true, 0, 5 * time.Hour},
 }
 
+// ofSeveral are those of a site with several controllers.
+var ofSeveral = []kind{
+	{"kill a controller", true, time.Minute, 0},
+	{"cut a controller's power", true, 2 * time.Minute, 0},
+	{"pause a controller", true, 20 * time.Second, 0},
+	{"pause a controller", true, 20 * time.Second, 0},
+	{"cut a controller off", true, 2 * time.Minute, 0},
+	{"lose what a controller sends", true, 2 * time.Minute, 0},
+	{"lose what is sent to a controller", true, 2 * time.Minute, 0},
+	{"slow disk of a controller", true, time.Minute, 2 * time.Second},
+	{"set a controller's clock", true, 0, 5 * time.Hour},
+}
+
+// drawSeveral are those of a history with several controllers: as often of these as of all else.
+func drawSeveral(seed uint64, h history, every time.Duration) []fault {
+	out := drawing{ofSeveral, h.controllers, h.lasts, 2 * every}.draw(rand.New(rand.NewPCG(seed, 8)))
+	for i := range out {
+		out[i].ctl = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !k.onPart && k.name != "bad network" })
+	out = append(out, drawing{rest, h.nodes, h.lasts, 2 * every}.draw(rand.New(rand.NewPCG(seed, 9)))...)
+	slices.SortStableFunc(out, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
 // drawFaults are those of a history.
 func drawFaults(seed uint64, nodes int, lasts, every time.Duration) (out []fault) {
-	r := rand.New(rand.NewPCG(seed, 7))
-	for range int(lasts / every) {
-		k := kinds[r.IntN(len(kinds))]
-		f := fault{at: time.Duration(r.Int64N(int64(lasts))), kind: k.name, on: -1}
-		if k.onNode {
-			f.on = r.IntN(nodes)
+	return drawing{kinds, nodes, lasts, every}.draw(rand.New(rand.NewPCG(seed, 7)))
+}
+
+// drawing is of which faults so many are drawn.
+type drawing struct {
+	kinds        []kind
+	parts        int           // any of which they befall
+	lasts, every time.Duration // over which time, and how often
+}
+
+func (d drawing) draw(r *rand.Rand) (out []fault) {
+	for range int(d.lasts / d.every) {
+		k := d.kinds[r.IntN(len(d.kinds))]
+		f := fault{at: time.Duration(r.Int64N(int64(d.lasts))), kind: k.name, on: -1}
+		if k.onPart {
+			f.on = r.IntN(d.parts)
 		}
 		if k.most > 0 {
 			f.lasts = time.Duration(r.Int64N(int64(k.most)))
@@ -79,6 +118,11 @@ func drawFaults(seed uint64, nodes int, lasts, every time.Duration) (out []fault
 func (w *world) befall(f fault) {
 	w.note("fault: %s", f)
 	w.audit.fault(f.kind)
+	if f.ctl {
+		w.members[f.on].befall(f)
+		w.note("over: %s", f)
+		return
+	}
 	var m *machine
 	if f.on >= 0 {
 		m = w.nodes_[f.on]

@@ -3,6 +3,7 @@ package chaos
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -98,12 +99,15 @@ func (a *audit) final() {
 	if a.w.ctx.Err() != nil {
 		return
 	}
+	p := a.w.leading() // with no lock, as time passes
+	for p == nil && a.w.sleep(time.Second) == nil {
+		p = a.w.leading()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if res := porcupine.CheckOperationsTimeout(jobsModel, a.past, 0); res != porcupine.Ok {
 		a.violated("what clients were told cannot be put in an order: %s", a.odd())
 	}
-	p := a.w.ctl.running()
 	if p == nil {
 		return
 	}

@@ -39,7 +39,7 @@ func (n *network) add(f fault, by int) {
 		n.bad += by
 		return
 	}
-	who := n.w.nodes_[f.on].name
+	who := n.w.part(f)
 	if n.cut[who] == nil {
 		n.cut[who] = make([]int, 2)
 	}
@@ -47,12 +47,12 @@ func (n *network) add(f fault, by int) {
 	case "old answers":
 		n.old[who] += by
 		delete(n.first, who)
-	case "cut a node off":
+	case "cut a node off", "cut a controller off":
 		n.cut[who][0] += by
 		n.cut[who][1] += by
-	case "lose a node's requests":
+	case "lose a node's requests", "lose what a controller sends":
 		n.cut[who][0] += by
-	case "lose answers to a node":
+	case "lose answers to a node", "lose what is sent to a controller":
 		n.cut[who][1] += by
 	}
 }
@@ -105,7 +105,7 @@ func call[A any](ctx context.Context, n *network, who string, hold time.Duration
 	if n.lost(who, 0, r) {
 		return answer, errors.Join(sleep(ctx, hold+silence), errSilence)
 	}
-	p := n.w.ctl.running()
+	p := n.w.reached(ctx, r)
 	if p == nil {
 		return answer, errDown
 	}
@@ -116,7 +116,7 @@ func call[A any](ctx context.Context, n *network, who string, hold time.Duration
 			if n.w.sleep(later) != nil {
 				return
 			}
-			if p := n.w.ctl.running(); p != nil {
+			if p := n.w.reached(n.w.ctx, n.w.draw("again", who)); p != nil {
 				ctx, end := p.bounded(n.w.ctx)
 				defer end()
 				_, _ = serve(ctx, p)

@@ -27,6 +27,9 @@ func TestPlantedBugs(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= plantSeeds; seed++ {
 				h := usual(seed, 40*time.Minute)
+				if p.controllers > 0 {
+					h = severally(seed, p.controllers, 40*time.Minute)
+				}
 				h.plant = &p
 				if out := live(t, h); out.violation != "" {
 					t.Logf("found by seed %d: %s", seed, out.violation)
@@ -140,6 +143,12 @@ func planted() []plant {
 				s.Phase, s.Exit = node.PhaseEnded, &node.Exit{Code: 143, Signal: 15, Reason: r.stop.reason}
 			}
 		}},
+		{name: "of three controllers one acknowledges alone", controllers: 3, early: true},
+		{name: "of three controllers one votes for another that lacks entries", controllers: 3, anyVote: true},
+		{name: "of three controllers one follows an earlier term", controllers: 3, anyTerm: true},
+		{name: "of three controllers one that stood still answers reads", controllers: 3, stale: true, missed: true},
+		{name: "of three controllers each forgets the end of its log when it starts", controllers: 3, shortLog: true},
+		{name: "of three controllers the next one gives a number again", controllers: 3, load: forgetful},
 		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {
 			if s.Exit != nil && s.Exit.StartedMS > 0 {
 				e := *s.Exit

@@ -28,6 +28,14 @@ type plant struct {
 	dropsCancels bool
 	answersEarly bool
 
+	// Of several controllers.
+	controllers int  // so many; 0: one
+	early       bool // what one member has on its disk is agreed on
+	anyVote     bool // a member votes for one that lacks what it has
+	anyTerm     bool // a member follows one of an earlier term
+	stale       bool // reads ask no majority
+	shortLog    bool // a restart forgets the end of a member's log
+
 	// Of the wire.
 	report func(*api.SyncRequest)
 	answer func(req *api.SyncRequest, resp *api.SyncResponse, took time.Duration)

@@ -20,12 +20,13 @@ import (
 
 // history is what to live through. Everything follows from it.
 type history struct {
-	seed    uint64
-	nodes   int
-	clients int
-	lasts   time.Duration // faults come for so long; then all comes to rest
-	faults  []fault       // in their order
-	plant   *plant        // a bug that is put in; nil: none
+	seed        uint64
+	nodes       int
+	clients     int
+	controllers int           // several; 0: one, without a common log
+	lasts       time.Duration // faults come for so long; then all comes to rest
+	faults      []fault       // in their order
+	plant       *plant        // a bug that is put in; nil: none
 }
 
 // outcome is what came of a history.
@@ -70,17 +71,18 @@ func (t tally) String() string {
 // world is a history under way.
 type world struct {
 	history
-	began  time.Time
-	log    *slog.Logger
-	dir    string
-	over   context.CancelFunc // ends it, as something does not hold
-	ctx    context.Context
-	wg     sync.WaitGroup // all goroutines but those of processes
-	events events
-	audit  *audit
-	ctl    *machineOfController
-	nodes_ []*machine
-	net    *network
+	began   time.Time
+	log     *slog.Logger
+	dir     string
+	over    context.CancelFunc // ends it, as something does not hold
+	ctx     context.Context
+	wg      sync.WaitGroup // all goroutines but those of processes
+	events  events
+	audit   *audit
+	ctl     *machineOfController // the only controller; nil: there are several
+	members []*member
+	nodes_  []*machine
+	net     *network
 }
 
 // live runs a history to its end.
@@ -102,8 +104,7 @@ func live(t *testing.T, h history) (out outcome) {
 }
 
 func (w *world) run() {
-	w.ctl = newController(w)
-	w.ctl.start()
+	w.begin()
 	for i := range w.history.nodes {
 		m := newMachine(w, fmt.Sprintf("n%d", i))
 		w.nodes_ = append(w.nodes_, m)
@@ -131,16 +132,44 @@ func (w *world) run() {
 	for _, m := range w.nodes_ {
 		m.shut()
 	}
-	w.ctl.stop(0)
+	w.end()
+}
+
+// begin starts the controllers.
+func (w *world) begin() {
+	if w.controllers == 0 {
+		w.ctl = newController(w)
+		w.ctl.start()
+		return
+	}
+	w.members = found(w)
+	for _, m := range w.members {
+		m.start()
+	}
+}
+
+// end kills them, and waits for all.
+func (w *world) end() {
+	if w.ctl != nil {
+		w.ctl.stop(0)
+		w.wg.Wait()
+		w.ctl.closed.Wait()
+		return
+	}
+	for _, m := range w.members {
+		m.stop(0)
+	}
 	w.wg.Wait()
-	w.ctl.closed.Wait()
+	for _, m := range w.members {
+		m.closed.Wait()
+	}
 }
 
 // rest waits until every job has ended, with nothing in the way any more.
 func (w *world) rest() {
 	const patience = time.Hour
 	for until := time.Now().Add(patience); w.ctx.Err() == nil; {
-		left := w.ctl.unended()
+		left := w.unended()
 		if left == "" {
 			return
 		}
