@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
@@ -145,7 +147,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 		return fmt.Errorf("write the list: %w", err)
 	}
 	if a.Term.Out && len(o.IDs) == 0 && o.Start == "" {
-		a.Say("%d jobs that ended in the last %d days; others: -S; what one could have asked for: gacct eff ID", len(past), daysBack)
+		a.Say("%s that ended in the last %d days; others: -S; what one could have asked for: gacct eff ID", english.Plural(len(past), "job", ""), daysBack)
 	}
 	return nil
 }

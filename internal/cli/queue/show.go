@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -117,7 +118,10 @@ func identityFields(f *table.Fields, d *api.JobDetail, as string) {
 
 // logText is where the log is beside its nodes.
 func logText(l *api.LogState) string {
-	text := fmt.Sprintf("the controller has a copy, %s on disk", human.Size(nil, l.Bytes))
+	text := "the controller has a copy, which is empty"
+	if l.Bytes > 0 {
+		text = fmt.Sprintf("the controller has a copy, %s on disk", human.Size(nil, l.Bytes))
+	}
 	switch {
 	case l.Archived:
 		return text + ", complete, and so has the site's archive"
@@ -205,7 +209,11 @@ func limitText(d *api.JobDetail) string {
 }
 
 func resourceFields(f *table.Fields, d *api.JobDetail) {
-	f.Add("Resources", fmt.Sprintf("%s GPUs, %d CPUs, %s memory", human.Number(nil, d.GPUs), d.CPUs, humanize.IBytes(uint64(max(d.MemBytes, 0)))))
+	gpus := "GPUs" // also of a part of one
+	if d.GPUs == 1 {
+		gpus = "GPU"
+	}
+	f.Add("Resources", fmt.Sprintf("%s %s, %s, %s memory", human.Number(nil, d.GPUs), gpus, english.Plural(d.CPUs, "CPU", ""), humanize.IBytes(uint64(max(d.MemBytes, 0)))))
 	if d.Cluster != 0 {
 		f.Add("Cluster", strconv.Itoa(d.Cluster))
 	}
