@@ -33,6 +33,10 @@ func (s Settings) add(path string, v reflect.Value) {
 		}
 		return
 	}
+	if (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0 { // named or not, there is nothing in it
+		s.note(path, nil)
+		return
+	}
 	if v.Kind() != reflect.Struct || v.Type().Implements(textType) {
 		s.note(path, v.Interface())
 		return

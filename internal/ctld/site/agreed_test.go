@@ -22,6 +22,7 @@ projects: [{name: lab, members: [ann]}]
 		want       []string
 	}{
 		{"the same in other words", strings.ReplaceAll(base, "[{name: lab, members: [ann]}]", "\n- members:\n  - ann\n  name: 'lab'"), nil},
+		{"lists without anything", base + "admins: []\noperators: []\nmetrics: {scrapers: [], aliases: []}\n", nil},
 		{"of the machine", "dir: /var/b\nsocket: /run/b\nlisten: b:7077\nreserveMiB: 9\ncurvesMiB: 3\nlogs: {dir: /l, totalMiB: 60000}\nconnections: {total: 100}" +
 			strings.NewReplacer("dir: /var/a", "", "name: a, ", "name: b, ").Replace(base), nil},
 		{"a limit", base + "limits: {maxDuration: 40d}", []string{"limits.maxDuration"}},
