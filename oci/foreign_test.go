@@ -3,6 +3,7 @@ package oci_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -297,9 +298,7 @@ func TestForeignShimIsKilled(t *testing.T) {
 		}
 		adopt(t, b, oci.StateLost)
 		for _, pid := range pids {
-			if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) && !zombie(pid) {
-				t.Errorf("process %d lives: %v", pid, err)
-			}
+			poll(t, fmt.Sprintf("process %d is dead", pid), func() bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || zombie(pid) })
 		}
 	})
 }

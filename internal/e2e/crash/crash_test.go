@@ -54,9 +54,9 @@ func shell(t *testing.T, at int) (calls, files []string, err error) {
 	return trap.Calls(), files, p.Err()
 }
 
-// TestKilledAtEachCall: a program that is killed at a call has made all before it and
+// TestDiesAtEachCall: a program that is killed at a call has made all before it and
 // not this one. What it starts, and what has no name, is not counted.
-func TestKilledAtEachCall(t *testing.T) {
+func TestDiesAtEachCall(t *testing.T) {
 	calls, files, err := shell(t, 0)
 	if want := []string{"four", "one", "three"}; err != nil || !slices.Equal(files, want) {
 		t.Fatalf("not killed: %v, files %q, want %q", err, files, want)
