@@ -43,6 +43,8 @@ func TestAttach(t *testing.T) {
 	s.nodes[0].cmd = nil
 	s.nodes[0].start()
 	s.waitNodes("up", 1)
+	// The next daemon takes the job over before it says that it runs.
+	eventually(t, "the job can be entered again", func() bool { return s.run("gexec", "1", "--", "true").code == 0 })
 	tm = s.program("gexec", 26, 81, "--attach", "1")
 	tm.shows(`still`)
 	tm.types("stty size; exit 6\n")
