@@ -95,7 +95,7 @@ var below = map[string][]string{
 	"internal/ctld/meter": {"internal/api", "internal/control", "internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/nodes": {"internal/control/partition", "internal/api", "internal/control", "internal/control/idle", "internal/control/launches", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/samples", "internal/ctld/site", "internal/ctld/streams", "internal/ctld/wire",
-		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids", "internal/ctld/keep", "internal/ctld/curves", "internal/ctld/places"},
+		"internal/job", "internal/node", "internal/pki", "internal/state", "sched", "internal/ctld/ids", "internal/ctld/keep", "internal/ctld/curves", "internal/ctld/places", "internal/tree"},
 	"internal/ctld/login": {"internal/api", "internal/ctld/access", "internal/ctld/notice", "internal/ctld/places", "internal/ctld/site", "internal/reach"},
 	"internal/ctld/route": {"internal/api", "internal/ctld/access", "internal/ctld/notice", "internal/ctld/wire", "internal/job", "internal/node",
 		"internal/state", "internal/ctld/conns", "internal/ctld/fair", "internal/ctld/places"},

@@ -31,7 +31,6 @@ func (r *Rights) MayTouch(id Identity, o *state.Owner) bool {
 	return ok && r.People.Among(p.Members, id.User)
 }
 
-// Private is the contrary, for what is shown.
 // KnowsUser says whether the site has heard of a user: by an account of the machine's or
 // its directory service's, a token or the rules. Where the service does not answer, it may
 // have.
@@ -48,6 +47,7 @@ func (r *Rights) KnowsUser(keys *Keyring, name string) bool {
 	return err != nil || uid != nil
 }
 
+// Private is the contrary of MayTouch, for what is shown.
 func (r *Rights) Private(id Identity, o *state.Owner) bool { return !r.MayTouch(id, o) }
 
 // Stranger says whether a project has members and the caller is none of them.

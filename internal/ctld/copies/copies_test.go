@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -133,6 +134,14 @@ func TestOthers(t *testing.T) {
 		c.Close()
 	}
 
+	gave, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := o.Get(gave, name); err == nil {
+		t.Error("somebody who has gone got a log")
+	}
+	if err := o.Put(t.Context(), name, body); err != nil {
+		t.Errorf("after somebody has gone: %v", err)
+	}
 	back := newLogs(t)
 	got, err := o.Get(t.Context(), name)
 	if err != nil || got == nil {

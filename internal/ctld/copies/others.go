@@ -23,7 +23,6 @@ import (
 type Others struct {
 	self    string
 	members func() ([]replica.Member, error)
-	now     func() time.Time
 	client  *http.Client
 
 	mu     sync.Mutex
@@ -44,7 +43,7 @@ const spared = time.Minute
 
 // NewOthers is for the controller of that name among all that members tells.
 func NewOthers(self string, members func() ([]replica.Member, error), conf func() *tls.Config) *Others {
-	return &Others{self: self, members: members, now: time.Now, failed: map[string]time.Time{}, client: &http.Client{Transport: &http.Transport{
+	return &Others{self: self, members: members, failed: map[string]time.Time{}, client: &http.Client{Transport: &http.Transport{
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dial(ctx, address, conf())
 		},
@@ -98,8 +97,8 @@ func (o *Others) Put(ctx context.Context, name string, body *io.SectionReader) e
 }
 
 func (o *Others) give(ctx context.Context, m replica.Member, name string, body *io.SectionReader) error {
-	if at := o.failedAt(m.Address); !at.IsZero() && o.now().Sub(at) < spared {
-		return fmt.Errorf("controller %s did not answer %s ago", m.Name, o.now().Sub(at).Round(time.Second))
+	if ago := time.Since(o.failedAt(m.Address)); ago < spared {
+		return fmt.Errorf("controller %s did not answer %s ago", m.Name, ago.Round(time.Second))
 	}
 	// Of its own, as the one before may still be read when its answer is there.
 	part := io.NewSectionReader(body, 0, body.Size())
@@ -109,7 +108,7 @@ func (o *Others) give(ctx context.Context, m replica.Member, name string, body *
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent {
-		return o.refused(m, resp)
+		return refused(m, resp)
 	}
 	return nil
 }
@@ -159,7 +158,9 @@ func (o *Others) ask(ctx context.Context, m replica.Member, name string, take *i
 	defer o.mu.Unlock()
 	delete(o.failed, m.Address)
 	if err != nil {
-		o.failed[m.Address] = o.now()
+		if ctx.Err() == nil { // else whoever asked has gone, which says nothing of the controller
+			o.failed[m.Address] = time.Now()
+		}
 		return nil, fmt.Errorf("controller %s: %w", m.Name, err)
 	}
 	return resp, nil
@@ -172,7 +173,7 @@ func (o *Others) failedAt(address string) time.Time {
 }
 
 // refused is why a controller did not take a file.
-func (o *Others) refused(m replica.Member, resp *http.Response) error {
+func refused(m replica.Member, resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
 	return fmt.Errorf("controller %s: %s: %s", m.Name, resp.Status, strings.TrimSpace(string(text)))
 }

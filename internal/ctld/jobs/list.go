@@ -90,7 +90,7 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 	id := access.Caller(ctx)
 	l := s.orders.Of(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second, order)
 	found, below := l.selected(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) })
-	out := api.JobList{Total: len(found), NoUser: len(found) == 0 && f.User != "" && !s.knows(l.view, f.User)}
+	out := api.JobList{Total: len(found), NoUser: len(found) == 0 && f.User != "" && f.User != id.User && !s.knows(l.view, f.User)}
 	found = found[min(f.Offset, len(found)):]
 	if f.Limit > 0 && len(found) > f.Limit {
 		found = found[:f.Limit]

@@ -5,6 +5,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/node"
+	"gbatch/internal/tree"
 )
 
 // Bounds of what a node says. A node speaks for itself and its ranks alone, but
@@ -96,7 +97,7 @@ func boundRank(r *node.RankStatus) {
 // isDigest says whether a text is the digest of an image.
 func isDigest(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sha256:")
-	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""
+	return ok && tree.IsSum(digits)
 }
 
 func boundGPU(u *node.GPUUse) {
