@@ -19,6 +19,7 @@ type Action string
 const (
 	Cancel  Action = "cancel"
 	Hold    Action = "hold"
+	UHold   Action = "uhold" // by an operator, as if its user did it
 	Release Action = "release"
 	Pause   Action = "pause"
 	Resume  Action = "resume"
@@ -34,7 +35,6 @@ type Act struct {
 	Action  Action
 	Numbers []job.Number
 	By      string
-	Admin   bool // By is not the owner but an operator
 
 	Operator bool         // By is an operator, whoever owns the jobs
 	Signal   string       // with Signal: its name, as USR1
@@ -99,7 +99,7 @@ func (e Act) act(s *step, j *state.Job) Result {
 	switch e.Action {
 	case Cancel:
 		return e.cancel(s, j)
-	case Hold:
+	case Hold, UHold:
 		return e.hold(s, j)
 	case Release:
 		return e.release(s, j)
@@ -129,7 +129,7 @@ func (e Act) cancel(s *step, j *state.Job) Result {
 	case j.Ending != nil && j.Ending.Then == job.Cancelled:
 		return Result{Message: "is being cancelled already"}
 	}
-	s.arrays.stop(j, state.Ending{Then: job.Cancelled, Reason: e.reason(), Text: "cancelled by " + e.By})
+	s.arrays.stop(j, state.Ending{Then: job.Cancelled, Reason: e.reason(j), Text: "cancelled by " + e.By})
 	if j.Tasks != nil {
 		s.arrays.update()
 	}
@@ -137,30 +137,6 @@ func (e Act) cancel(s *step, j *state.Job) Result {
 		return Result{Message: "cancelled"}
 	}
 	return Result{Message: "is being cancelled"}
-}
-
-func (e Act) hold(s *step, j *state.Job) Result {
-	switch {
-	case j.State == job.OnHold:
-		return Result{Message: "is on hold already"}
-	case j.State != job.Queued:
-		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
-	case j.Tasks != nil && !s.arrays.waits(j):
-		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("all tasks of job %d have begun: only what waits can be held", j.Number)}}
-	}
-	e.move(s, j, job.OnHold, "held by "+e.By)
-	return Result{Message: "held"}
-}
-
-func (e Act) release(s *step, j *state.Job) Result {
-	switch {
-	case j.State == job.Queued:
-		return Result{Message: "is not on hold"}
-	case j.State != job.OnHold:
-		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a held job can be released", j.Number, j.State)}}
-	}
-	e.move(s, j, job.Queued, "released by "+e.By)
-	return Result{Message: "released"}
 }
 
 // pause makes a running job's processes stand still. It keeps its resources,
@@ -200,8 +176,8 @@ var signals = []string{"HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "CO
 const maxSent = 16
 
 // reason is who ended a job by this order.
-func (e Act) reason() job.Reason {
-	if e.Admin {
+func (e Act) reason(j *state.Job) job.Reason {
+	if e.By != j.Owner.User {
 		return job.ByAdmin
 	}
 	return job.ByUser
@@ -234,7 +210,7 @@ func (e Act) requeue(s *step, j *state.Job) Result {
 	if r := e.waitAgain(s, j); r != nil {
 		return Result{Refusal: r}
 	}
-	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(), Text: "requeued by " + e.By})
+	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(j), Text: "requeued by " + e.By})
 	return Result{Message: "is being ended and will wait again"}
 }
 

@@ -133,18 +133,3 @@ func (e Act) actActive(s *step, p *state.Job) Result {
 	}
 	return Result{Message: fmt.Sprintf("%s of %d tasks", e.Action, did)}
 }
-
-// move holds or releases a job, an array with its tasks that wait. Of what is on hold
-// it is kept who held it.
-func (e Act) move(s *step, j *state.Job, to job.State, line string) {
-	reason, text := job.None, ""
-	if to == job.OnHold {
-		reason, text = e.reason(), line
-	}
-	for _, c := range append([]*state.Job{j}, s.arrays.children(j.Number)...) {
-		if c.State == j.State {
-			s.jobs.change(c, line, func(c *state.Job) { c.State, c.Reason, c.Text = to, reason, text })
-		}
-	}
-	s.arrays.Touch(j.Number)
-}

@@ -95,7 +95,7 @@ func (e Restored) restore(s *step, j *state.Job) {
 		})
 	case j.State == job.Queued && j.Cron == nil && !e.Queue:
 		text += ", on hold: it may have run since"
-		s.jobs.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.OnHold, job.ByAdmin, text })
+		s.jobs.change(j, text, func(j *state.Job) { j.State, j.Reason, j.Text = job.OnHold, job.Server, text })
 	}
 }
 

@@ -86,8 +86,7 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 	switch {
 	case ok:
 		n := job.Number(atoi(w.t, first))
-		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{n}, Move: Move{Documents: map[job.Number]*job.Spec{n: {}}, Stranger: change.Project == "secret" && arg("by", "") != "eve"}, By: arg("by", "ann"), Admin: arg("by", "ann") != "ann",
-			Operator: arg("operator", "") != "", Signal: arg("name", ""), Change: change})), true
+		return w.answer(w.apply(Act{Action: action, Numbers: []job.Number{n}, Move: Move{Documents: map[job.Number]*job.Spec{n: {}}, Stranger: change.Project == "secret" && arg("by", "") != "eve"}, By: arg("by", "ann"), Operator: arg("operator", "") != "", Signal: arg("name", ""), Change: change})), true
 	case cmd == "load":
 		v := w.c.nodes.get(first)
 		for range max(number("times", "1"), 1) {

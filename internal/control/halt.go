@@ -46,7 +46,7 @@ func (e Act) haltByOrder(s *step, j *state.Job) Result {
 	if r := e.waitAgain(s, j); r != nil {
 		return Result{Refusal: r}
 	}
-	s.attempts.halt(j, e.reason(), "halted by "+e.By)
+	s.attempts.halt(j, e.reason(j), "halted by "+e.By)
 	if j.Parent > 0 {
 		return Result{Message: "is being halted; it will wait again, as the same task"}
 	}

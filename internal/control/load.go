@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gbatch/accounting"
 	"gbatch/internal/control/fit"
@@ -31,6 +32,9 @@ func (c *Controller) Load(r state.Record) error {
 		j, err := c.ahead.Take(r.Job, r.Value)
 		if err != nil {
 			return err
+		}
+		if j.State == job.OnHold && j.Reason == job.ByAdmin && !strings.HasPrefix(j.Text, "held by ") {
+			j.Reason = job.Server // restored by a version that did not tell it from what operators hold
 		}
 		c.jobs.put(nil, j)
 		if j.Cron != nil && !j.State.Final() {

@@ -239,13 +239,13 @@ func (w *world) command(d *datadriven.TestData) string {
 	case "status":
 		id := job.RankID{Job: job.Number(atoi(w.t, first)), Rank: uint32(number("rank", "0")), Attempt: uint32(number("attempt", "0"))}
 		return w.status(arg("node", ""), node.RankStatus{ID: id, Phase: node.Phase(d.CmdArgs[1].Key), Exit: exitArgs(arg, number)})
-	case "cancel", "hold", "release", "pause", "unpause":
+	case "cancel", "hold", "uhold", "release", "pause", "unpause":
 		if d.Cmd == "unpause" { // "resume" is about nodes
 			d.Cmd = "resume"
 		}
-		return w.answer(w.apply(Act{Action: Action(d.Cmd), Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann")}))
+		return w.answer(w.apply(Act{Action: Action(d.Cmd), Numbers: []job.Number{job.Number(atoi(w.t, first))}, By: arg("by", "ann"), Operator: arg("operator", "") != ""}))
 	case "act":
-		return w.actTasks(first, d.CmdArgs[1].Key)
+		return w.actTasks(first, d.CmdArgs[1].Key, arg)
 	case "schedule":
 		w.schedule()
 		return w.queue()

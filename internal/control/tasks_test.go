@@ -28,12 +28,12 @@ func (w *world) document(spec *job.Spec, d *datadriven.TestData) {
 	spec.Gbatch, spec.Request.Scheduling.MaxDuration = doc.Gbatch, job.Duration(doc.Limit)
 }
 
-func (w *world) actTasks(action, text string) string {
+func (w *world) actTasks(action, text string, arg func(string, string) string) string {
 	n, set, ok := state.ParseTask(text)
 	if !ok {
 		w.t.Fatalf("%q names no tasks", text)
 	}
-	o := w.apply(ActTasks{Act: Act{Action: Action(action), By: "ann"}, Parent: n, Indexes: set}).(Result)
+	o := w.apply(ActTasks{Act: Act{Action: Action(action), By: arg("by", "ann"), Operator: arg("operator", "") != ""}, Parent: n, Indexes: set}).(Result)
 	return w.answer([]Result{o})
 }
 

@@ -20,6 +20,7 @@ import (
 type Cancel struct {
 	IDs      []string `arg:"" optional:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
 	Hold     bool     `xor:"action" help:"Do not cancel but put on hold."`
+	UHold    bool     `name:"uhold" xor:"action" help:"As an operator: put on hold as its user would, who may release it; what only --hold was given for is let go by operators alone."`
 	Release  bool     `xor:"action" help:"Do not cancel but release from hold."`
 	Pause    bool     `xor:"action" help:"Do not cancel but make a running job stand still; it keeps its resources."`
 	Resume   bool     `xor:"action" help:"Do not cancel but let a paused job go on."`
@@ -43,7 +44,7 @@ func (o *Cancel) action() string {
 	for _, f := range []struct {
 		given  bool
 		action string
-	}{{o.Hold, "hold"}, {o.Release, "release"}, {o.Pause, "pause"}, {o.Resume, "resume"}, {o.Requeue, "requeue"}, {o.Halt, "halt"}, {o.Signal != "", "signal"}} {
+	}{{o.Hold, "hold"}, {o.UHold, "uhold"}, {o.Release, "release"}, {o.Pause, "pause"}, {o.Resume, "resume"}, {o.Requeue, "requeue"}, {o.Halt, "halt"}, {o.Signal != "", "signal"}} {
 		if f.given {
 			return f.action
 		}

@@ -162,7 +162,7 @@ func TestUpdates(t *testing.T) {
 		"scontrol update JobId=13 TimeLimit=+1:00:00":           `update {"ids":["13"],"change":{"limitS":18000}}`,
 		"scontrol update JobId=13 Priority=0":                   `hold {"ids":["13"]}`,
 		"scontrol hold 13,14 20_[4,5]":                          `hold {"ids":["13","14","20_[4,5]"]}`,
-		"scontrol uhold jobid=13":                               `hold {"ids":["13"]}`,
+		"scontrol uhold jobid=13":                               `uhold {"ids":["13"]}`,
 		"scontrol release 13":                                   `release {"ids":["13"]}`,
 		"scontrol requeue 12":                                   `requeue {"ids":["12"]}`,
 		"scancel --quiet 999":                                   `cancel {"ids":["999"]}`,

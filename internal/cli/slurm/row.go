@@ -134,7 +134,7 @@ var slurmReasons = map[string]string{
 	string(job.MaxRuntime): "TimeLimit", string(job.NodeFail): "NodeDown", string(job.MaxQueued): "DeadLine", string(job.NotAfter): "DeadLine",
 	string(job.ImagePull): "JobLaunchFailure", string(job.Mount): "JobLaunchFailure", string(job.Server): "SystemFailure", string(job.Prolog): "Prolog",
 	string(job.ByUser): "None", string(job.ByAdmin): "None", string(job.DependencyFailed): "DependencyNeverSatisfied",
-	"Never": "BadConstraints", "Limit": "AssocMaxJobsLimit", "NotYetEvaluated": "None", "Unknown": "None", "Paused": "None", "": "None",
+	"Never": "BadConstraints", "Limit": "AssocMaxJobsLimit", "RESTORED": "JobHeldUser", "NotYetEvaluated": "None", "Unknown": "None", "Paused": "None", "": "None",
 }
 
 func rowReason(_ *table.View, r *row) string {

@@ -58,9 +58,7 @@ func scontrol(ctx context.Context, a *cli.App, args []string) error {
 		return c.show(ctx, rest)
 	case "update":
 		return c.update(ctx, rest)
-	case "hold", "uhold":
-		return c.act(ctx, word, "hold", rest)
-	case "release", "requeue", "resume":
+	case "hold", "uhold", "release", "requeue", "resume":
 		return c.act(ctx, word, word, rest)
 	case "suspend":
 		return c.act(ctx, word, "pause", rest)

@@ -27,7 +27,7 @@ type Actions struct {
 }
 
 type actInput struct {
-	Action string `path:"action" enum:"cancel,hold,release,pause,resume,requeue,halt,signal,update"`
+	Action string `path:"action" enum:"cancel,hold,uhold,release,pause,resume,requeue,halt,signal,update"`
 	Body   api.ActionRequest
 }
 
@@ -60,7 +60,6 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 			continue
 		}
 		ev := control.ActTasks{Act: order, Parent: t.number, Indexes: t.tasks}
-		ev.Admin = t.admin
 		result, err := loop.Do(ctx, s.Loop, ev)
 		if err != nil {
 			return nil, err
@@ -75,7 +74,6 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 		ev := order
 		for _, t := range part {
 			ev.Numbers = append(ev.Numbers, t.number)
-			ev.Admin = ev.Admin || t.admin
 		}
 		if ev.Move, err = s.move(id, ev); err != nil {
 			return nil, err
@@ -158,7 +156,6 @@ func takeResult(r *api.ActionResult, o control.Result) {
 type target struct {
 	number job.Number
 	result int
-	admin  bool        // the caller is not its owner
 	tasks  indexes.Set // of an array; empty: all of the job
 }
 
@@ -170,7 +167,7 @@ func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse,
 	q := in.Body
 	v := s.Loop.View()
 	add := func(text string, j *state.Job) {
-		ts = append(ts, target{number: j.Number, result: len(out.Results), admin: id.User != j.Owner.User})
+		ts = append(ts, target{number: j.Number, result: len(out.Results)})
 		out.Results = append(out.Results, api.ActionResult{ID: text, Number: j.Number})
 	}
 	for _, text := range q.IDs {
@@ -250,7 +247,7 @@ func (s *Actions) taskTarget(id access.Identity, text string, n job.Number, set 
 	case p.State.Final():
 		out.Before, out.After, out.Message = p.State, p.State, "its array is already "+string(p.State)
 	default:
-		return &target{number: n, admin: id.User != p.Owner.User, tasks: set}, out
+		return &target{number: n, tasks: set}, out
 	}
 	return nil, out
 }

@@ -86,10 +86,12 @@ func Held(j *state.Job) (code, text string) {
 	switch j.Reason {
 	case job.Prolog:
 		code = string(job.Prolog)
-	case job.ByUser, job.None:
+	case job.ByAdmin:
+		return "JobHeldAdmin", fmt.Sprintf("%s, an operator, whom to ask: only operators let it go on, by `gcancel --release %s`", cmp.Or(j.Text, "held"), j.ID())
+	case job.Server, job.NodeFail:
+		code = "RESTORED"
+	default:
 		code = "JobHeldUser"
-	default: // an operator did it, or what an operator restored
-		code = "JobHeldAdmin"
 	}
 	return code, fmt.Sprintf("%s; `gcancel --release %s` lets it go on", cmp.Or(j.Text, "held"), j.ID())
 }

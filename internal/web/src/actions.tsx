@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type * as api from './api'
 import { Dialog, Trouble } from './dialog'
 import { change } from './http'
+import { operator } from './session'
 import { over, waits } from './states'
 import { count } from './words'
 
@@ -17,7 +18,7 @@ interface Action {
 const actions: Action[] = [
   { name: 'cancel', label: 'Cancel', does: 'This ends', fits: (j) => !over(j) && !j.ending, danger: true },
   { name: 'hold', label: 'Hold', does: 'This keeps from starting', fits: (j) => j.state === 'QUEUED' },
-  { name: 'release', label: 'Release', does: 'This lets start again', fits: (j) => j.state === 'ONHOLD' },
+  { name: 'release', label: 'Release', does: 'This lets start again', fits: (j) => j.state === 'ONHOLD' && (operator() || j.reason !== 'JobHeldAdmin') },
   { name: 'requeue', label: 'Run again', does: 'This puts back into the queue', fits: (j) => !waits(j) && !j.ending },
 ]
 
