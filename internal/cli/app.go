@@ -110,17 +110,24 @@ func (a *App) Users(ctx context.Context, users []string, me bool) ([]string, err
 	return append(users, status.You), nil
 }
 
-// SayUnknown says of which of the users the site has never heard, and whether there is
-// one. It is for users of whom there is nothing to show.
-func (a *App) SayUnknown(ctx context.Context, users []string) (any bool) {
+// Unknown are those of the users of whom the site has never heard. It is for users of
+// whom there is nothing to show.
+func (a *App) Unknown(ctx context.Context, users []string) (names []string) {
 	for _, name := range users {
 		l, err := a.Client.Jobs(ctx, client.JobFilter{User: name, All: true, Limit: 1})
 		if err == nil && l.NoUser {
-			a.Say("this site knows no user %s: it has no account, token or job here", human.Clean(name))
-			any = true
+			names = append(names, name)
 		}
 	}
-	return any
+	return names
+}
+
+// SayUnknown says it of each of them, and whether there is one.
+func (a *App) SayUnknown(names []string) (any bool) {
+	for _, name := range names {
+		a.Say("this site knows no user %s: it has no account, token or job here", human.Clean(name))
+	}
+	return len(names) > 0
 }
 
 // Terminal says what the standard streams are.

@@ -123,7 +123,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	if len(past) == 0 {
-		a.SayUnknown(ctx, o.Users)
+		a.SayUnknown(a.Unknown(ctx, o.Users))
 	}
 	v := a.View()
 	v.Relative = v.Relative && !o.CSV && o.Format == ""

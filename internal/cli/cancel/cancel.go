@@ -78,7 +78,7 @@ func (o *Cancel) Run(ctx context.Context, a *cli.App) error {
 		all.Matched += resp.Matched
 	}
 	if all.Matched == 0 && len(o.IDs) == 0 {
-		a.SayUnknown(ctx, o.Users)
+		a.SayUnknown(a.Unknown(ctx, o.Users))
 	}
 	return Print(a, &all)
 }

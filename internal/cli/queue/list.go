@@ -94,6 +94,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	}
 	sel.factors = o.Priority || order.Asked() || form.Asked()
 	var list *api.JobList
+	strangers := strangers{app: a, known: map[string]bool{}}
 	get := func() (err error) {
 		if list, err = o.fetch(ctx, a, sel); err != nil {
 			return err
@@ -104,6 +105,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 		case o.Start:
 			slices.SortStableFunc(list.Jobs, sooner)
 		}
+		strangers.ask(ctx, o.Users, list.Jobs)
 		list.Jobs = first(list.Jobs, o.Limit)
 		return nil
 	}
@@ -111,10 +113,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 		if err := o.print(a, list, form); err != nil {
 			return err
 		}
-		without := slices.DeleteFunc(slices.Clone(o.Users), func(name string) bool {
-			return slices.ContainsFunc(list.Jobs, func(j api.Job) bool { return j.User == name })
-		})
-		if !a.SayUnknown(ctx, without) && len(list.Jobs) == 0 && len(o.Users) > 0 && !a.Output.JSON && !a.Output.IDs && !form.IsFormat() {
+		if !a.SayUnknown(strangers.names) && len(list.Jobs) == 0 && len(o.Users) > 0 && !a.Output.JSON && !a.Output.IDs && !form.IsFormat() {
 			a.Say("no jobs of %s; ended ones: --all", strings.Join(o.Users, ", "))
 		}
 		return nil

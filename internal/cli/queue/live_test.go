@@ -89,3 +89,30 @@ func TestLive(t *testing.T) {
 		})
 	}
 }
+
+// TestLiveOfUsers: whether a user without jobs is known is asked once, and not for each
+// picture.
+func TestLiveOfUsers(t *testing.T) {
+	f := &clitest.Fake{Jobs: clitest.SampleJobs()}
+	b := clitest.Start(t, f)
+	b.App.Sleep = func(context.Context, time.Duration) error {
+		if b.Slept++; b.Slept == 5 {
+			return context.Canceled
+		}
+		return nil
+	}
+	if err := (&List{Users: []string{"ann", "nobody"}, Interval: 1}).Run(t.Context(), b.App); err != nil {
+		t.Fatal(err)
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	asked := 0
+	for _, r := range f.Seen {
+		if strings.HasPrefix(r, "GET /v1/jobs") && strings.Contains(r, "nobody") && strings.Contains(r, "limit=1") {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times whether a user is known: %v", asked, f.Seen)
+	}
+}

@@ -92,7 +92,7 @@ func (s *selection) list(ctx context.Context, a *cli.App) ([]api.Job, error) {
 		return nil, err
 	}
 	list = slices.DeleteFunc(list, func(j api.Job) bool { return !s.keep(&j) })
-	if len(list) == 0 && a.SayUnknown(ctx, named) {
+	if len(list) == 0 && a.SayUnknown(a.Unknown(ctx, named)) {
 		return nil, &exit.Error{Code: exit.Failure}
 	}
 	return list, nil
