@@ -189,7 +189,7 @@ var below = map[string][]string{
 	"internal/cli/clitest": {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},
 	"internal/cli/manpage": {},
 	"internal/cli/manual":  {"internal/cli/manpage", "internal/document"},
-	"internal/cli/watch":   {"internal/cli", "internal/cli/exit", "internal/client", "internal/api"},
+	"internal/cli/watch":   {"internal/cli", "internal/cli/exit", "internal/cli/human", "internal/client", "internal/api"},
 	"internal/cli/login":   {"internal/cli/secret", "internal/client", "internal/api"},
 	"internal/cli/secret":  {"internal/cli/exit", "internal/job"},
 	"internal/cli/follow":  slices.Concat(command, []string{"internal/cli/watch", "internal/node"}),

@@ -135,6 +135,7 @@ type Terminal struct {
 	In, Out, Err bool // a person is there
 	Width        int  // columns of Out; 0: not limited
 	Height       int  // lines of Out; 0: not limited
+	ErrWidth     int  // columns of Err; 0: not limited
 	Color        bool // Out takes colours
 	Dumb         bool // takes no escape sequences
 }
@@ -154,12 +155,23 @@ func detectTerminal() Terminal {
 		}
 		t.Color = os.Getenv("NO_COLOR") == "" && !t.Dumb
 	}
+	if t.Err {
+		if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
+			t.ErrWidth = max(width, 0)
+		}
+	}
 	return t
 }
 
-// Say writes one line for the user to Err. The text may come from anywhere.
+// Tell writes one line to Out, as Say does to Err.
+func (a *App) Tell(format string, args ...any) error {
+	_, err := fmt.Fprintln(a.Out, human.Fold(human.CleanLines(fmt.Sprintf(format, args...)), a.Term.Width))
+	return err
+}
+
+// Say writes one line for the user to Err, in several where the terminal is narrower. The text may come from anywhere.
 func (a *App) Say(format string, args ...any) {
-	fmt.Fprintln(a.Err, human.CleanLines(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.Err, human.Fold(human.CleanLines(fmt.Sprintf(format, args...)), a.Term.ErrWidth))
 }
 
 // Ask puts a question to the user at the terminal; anything but yes is no.

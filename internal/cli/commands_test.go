@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,11 +12,15 @@ import (
 	"gbatch/internal/cli/cancel"
 	"gbatch/internal/cli/clitest"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/info"
 	"gbatch/internal/cli/logs"
 	"gbatch/internal/cli/queue"
 	"gbatch/internal/cli/submit"
 )
+
+// colors are what shows a state in colour.
+var colors = regexp.MustCompile(`\x1b\[[0-9]*m`)
 
 func TestMain(m *testing.M) { clitest.Main(m) }
 
@@ -30,7 +35,7 @@ func TestCommands(t *testing.T) {
 	}
 	end := func(o cancel.Cancel) func(context.Context, *cli.App) error { return o.Run }
 	person := func(width int) cli.Terminal {
-		return cli.Terminal{In: true, Out: true, Err: true, Width: width, Color: true}
+		return cli.Terminal{In: true, Out: true, Err: true, Width: width, ErrWidth: width, Color: true}
 	}
 	tests := map[string]struct {
 		run    func(context.Context, *cli.App) error
@@ -65,6 +70,10 @@ func TestCommands(t *testing.T) {
 		"queue-sort-limit":    {run: list(queue.List{Sort: "-V,-id", Limit: 2})},
 		"queue-priority":      {run: list(queue.List{Priority: true, Sort: "-priority"})},
 		"queue-qos":           {run: list(queue.List{QOS: []string{"normal", "high"}, Users: []string{"bob"}})},
+		"queue-slim":          {run: list(queue.List{}), term: person(40)},
+		"queue-slim-empty":    {run: list(queue.List{Users: []string{"nobody"}}), term: person(40)},
+		"show-slim-missing":   {run: show("99"), term: person(40)},
+		"cancel-slim":         {run: end(cancel.Cancel{IDs: []string{"12", "99", "16"}}), term: person(40)},
 		"queue-tiny":          {run: list(queue.List{}), term: person(1)},
 		"queue-bad-state":     {run: list(queue.List{States: []string{"RUNING"}})},
 		"queue-bad-nodes":     {run: list(queue.List{Nodes: []string{"gpu[3-1]"}})},
@@ -115,6 +124,11 @@ func TestCommands(t *testing.T) {
 			b.App.Term, b.App.Output = tc.term, tc.output
 			code := b.App.Finish(cli.Program{Name: "prog"}, tc.run(t.Context(), b.App))
 			b.Golden(t, name, code)
+			for l := range strings.Lines(b.Out.String() + b.Err.String()) {
+				if tc.term.Width >= 40 && human.Width(colors.ReplaceAllString(l, "")) > tc.term.Width+1 {
+					t.Errorf("wider than %d columns: %q", tc.term.Width, l)
+				}
+			}
 			if strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(b.Out.String(), "\x1b[3", ""), "\x1b[0m", ""), "\x1b\u009b\u202e") {
 				t.Error("control characters of a job's name reached the terminal")
 			}

@@ -71,11 +71,13 @@ func efficiency(d *api.JobDetail) (*use, error) {
 
 func showEfficiency(a *cli.App, e *use) error {
 	j := &e.Job
-	fmt.Fprintf(a.Out, "Job %d (%s) of %s in %s, %s", j.Number, human.Clean(j.Name), human.Clean(j.User), human.Clean(j.Project), j.State)
+	head := fmt.Sprintf("Job %d (%s) of %s in %s, %s", j.Number, human.Clean(j.Name), human.Clean(j.User), human.Clean(j.Project), j.State)
 	if e.Ranks > 1 {
-		fmt.Fprintf(a.Out, ", %d containers", e.Ranks)
+		head += fmt.Sprintf(", %d containers", e.Ranks)
 	}
-	fmt.Fprintln(a.Out)
+	if err := a.Tell("%s", head); err != nil {
+		return err
+	}
 	t := table.New("", "USED", "OF", "EFFICIENCY")
 	t.Right(2, 3, 4)
 	add := func(name, used, of string, part float64) {
@@ -98,17 +100,23 @@ func showEfficiency(a *cli.App, e *use) error {
 	if j.LimitS > 0 {
 		add("Time limit", span(float64(e.ElapsedS)), span(float64(j.LimitS)), float64(e.ElapsedS)/float64(j.LimitS))
 	}
-	if err := t.Indent("  ").Write(a.Out); err != nil {
+	if err := t.Indent("  ").Fit(a.Term.Width).Write(a.Out); err != nil {
 		return err
 	}
+	var lines []string
 	if g := e.GPU; g != nil && g.EnergyJ > 0 {
-		fmt.Fprintf(a.Out, "  GPU energy: %.1f Wh\n", g.EnergyJ/3600)
+		lines = append(lines, fmt.Sprintf("  GPU energy: %.1f Wh", g.EnergyJ/3600))
 	}
 	if e.GPU != nil && e.GPU.Simulated {
-		fmt.Fprintln(a.Out, "  The GPUs are simulated, and so are these figures of them.")
+		lines = append(lines, "  The GPUs are simulated, and so are these figures of them.")
 	}
 	for _, line := range e.Advice {
-		fmt.Fprintln(a.Out, "Advice: "+human.Clean(line))
+		lines = append(lines, "Advice: "+human.Clean(line))
+	}
+	for _, line := range lines {
+		if err := a.Tell("%s", line); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
-	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/job"
 )
@@ -170,7 +169,9 @@ func Print(a *cli.App, r *api.ActionResponse) error {
 		case a.Output.IDs:
 			fmt.Fprintln(a.Out, actionID(&res))
 		default:
-			fmt.Fprintln(a.Out, human.Clean(actionText(&res)))
+			if err := a.Tell("%s", actionText(&res)); err != nil {
+				return err
+			}
 		}
 	}
 	if len(r.Results) == 0 && !a.Output.JSON && !a.Output.IDs {

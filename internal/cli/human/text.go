@@ -188,27 +188,6 @@ func Cut(s string, width int) string {
 	return Trim(s, max(width-1, 0)) + "…"
 }
 
-// Wrap breaks s at blanks into lines of width columns at most, and where a word is
-// longer within it.
-func Wrap(s string, width int) []string {
-	var lines []string
-	for s != "" {
-		line := Trim(s, max(width, 1))
-		if len(line) < len(s) && s[len(line)] != ' ' {
-			if at := strings.LastIndexByte(line, ' '); at > 0 {
-				line = line[:at]
-			}
-		}
-		if line == "" { // one character is wider than that
-			_, n := utf8.DecodeRuneInString(s)
-			line = s[:n]
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-		s = strings.TrimLeft(s[len(line):], " ")
-	}
-	return lines
-}
-
 // OrDash writes s, or a dash where there is none.
 func OrDash(b []byte, s string) []byte { return append(b, cmp.Or(s, "-")...) }
 

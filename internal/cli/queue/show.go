@@ -75,7 +75,7 @@ func showJob(a *cli.App, d *api.JobDetail, as string) error {
 	if len(d.Untold) > 0 {
 		fmt.Fprintln(a.Out, "\nNot told yet")
 		for _, u := range d.Untold {
-			_, e := fmt.Fprintf(a.Out, "  %s about %q: %s (failed tries: %d; it is tried for a day)\n", human.Clean(u.To), u.Event, human.Clean(u.Error), u.Tries)
+			e := a.Tell("  %s about %q: %s (failed tries: %d; it is tried for a day)", human.Clean(u.To), u.Event, human.Clean(u.Error), u.Tries)
 			err = errors.Join(err, e)
 		}
 	}

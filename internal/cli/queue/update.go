@@ -174,6 +174,5 @@ func (o *Secret) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(values)), ", ")
-	_, err = fmt.Fprintf(a.Out, "job %d: set %s; %s\n", resp.Number, names, human.Clean(resp.Message))
-	return err
+	return a.Tell("job %d: set %s; %s", resp.Number, names, human.Clean(resp.Message))
 }

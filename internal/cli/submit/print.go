@@ -54,7 +54,7 @@ func (o *flags) printSubmitted(a *cli.App, r *api.SubmitResponse, name string) e
 	case o.Follow, o.Interactive:
 		a.Say("%s", text)
 	case a.Term.Out && !a.Output.IDs:
-		_, err = fmt.Fprintln(a.Out, human.Clean(text))
+		err = a.Tell("%s", text)
 	default:
 		_, err = fmt.Fprintln(a.Out, r.Number)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
+	"gbatch/internal/cli/human"
 	"gbatch/internal/client"
 )
 
@@ -124,18 +125,22 @@ func frame(a *cli.App, draw func() error) error {
 	if a.Measure != nil {
 		a.Term = a.Measure()
 	}
-	real, realErr := a.Out, a.Err
+	real, realErr, errWidth := a.Out, a.Err, a.Term.ErrWidth
 	var buf bytes.Buffer
-	a.Out, a.Err = &buf, &buf
+	a.Out, a.Err, a.Term.ErrWidth = &buf, &buf, a.Term.Width
 	err := draw()
-	a.Out, a.Err = real, realErr
+	a.Out, a.Err, a.Term.ErrWidth = real, realErr, errWidth
 	if err != nil {
 		return err
 	}
 	lines := strings.Split(strings.TrimSuffix(stamp+"\n"+buf.String(), "\n"), "\n")
 	if most := a.Term.Height; most > 1 && len(lines) > most {
 		left := len(lines) - (most - 1)
-		lines = append(lines[:most-1], fmt.Sprintf("... and %d more lines: a filter shows fewer, gqueue alone shows all", left))
+		more := fmt.Sprintf("... and %d more lines: a filter shows fewer, gqueue alone shows all", left)
+		if a.Term.Width > 0 {
+			more = human.Cut(more, a.Term.Width)
+		}
+		lines = append(lines[:most-1], more)
 	}
 	_, err = io.WriteString(a.Out, "\x1b[H"+strings.Join(lines, "\x1b[K\r\n")+"\x1b[K\x1b[J")
 	return err
