@@ -216,3 +216,49 @@ func TestArchivedLog(t *testing.T) {
 		t.Errorf("the archive is asked each time: %v", got)
 	}
 }
+
+// TestLogOfLostNode: of a log that was not copied it is said at once that it is on a node
+// which is lost, or gone with one. A copy elsewhere is found while the node is not yet
+// known to be silent.
+func TestLogOfLostNode(t *testing.T) {
+	s3 := s3test.New(t)
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte(s3test.AccessKey+" "+s3test.SecretKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, func(c *site.Config) {
+		c.Nodes.Suspect, c.Nodes.Timeout = 3600, 7200
+		c.Logs.Keep, c.Logs.S3 = site.LogsS3, &site.LogBucket{URI: "s3://lab/logs", Endpoint: s3.URL, KeyFile: keys}
+	})
+	n := s.node("n1")
+	r := s.submit(hello(2), "")
+	s.submit(hello(2), "")
+	n.sync(nil)
+	id := job.RankID{Job: 1, Attempt: 1}
+	n.report(id, node.PhaseRunning, nil)
+	if got := s.send(s.Client, "n1", api.LogPiece{Rank: id, UUID: r.UUID, Data: packed(t, "one\n"), End: true}); !got.Done {
+		t.Fatalf("taken: %+v", got)
+	}
+	waitFor(t, "the log is archived", func() bool { l := s.job("1").Log; return l != nil && l.Archived })
+	s.stop()
+	if err := os.RemoveAll(s.cfg.LogsPath()); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	if text, from := copyOf(t, s.Client, "1", client.LogOptions{}); text != "one\n" || from != "all" {
+		t.Errorf("from %q: %q", from, text)
+	}
+	s.stop()
+	s.cfg.Nodes.Suspect, s.cfg.Nodes.Timeout = 1, 2
+	s.start()
+	waitFor(t, "the node is lost", func() bool { return s.server.loop.View().Node("n1").Lost })
+	if text, _ := copyOf(t, s.Client, "2", client.LogOptions{}); !strings.Contains(text, "node n1 is lost, and the log is there") {
+		t.Errorf("of a lost node: %q", text)
+	}
+	if err := s.Client.Forget(t.Context(), "n1", true); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := copyOf(t, s.Client, "2", client.LogOptions{}); !strings.Contains(text, "node n1 is gone, and no copy of the log was kept") {
+		t.Errorf("of a node that is gone: %q", text)
+	}
+}

@@ -51,6 +51,28 @@ func TestLogOverAtOnce(t *testing.T) {
 	}
 }
 
+// TestLogAtTheLastMoment: a node that dials back as its client gives up is waited for,
+// since it writes to the client.
+func TestLogAtTheLastMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, client := NewHub(), httptest.NewRecorder()
+		dial := func() {
+			id := h.Take("gpu1")[0].ID
+			go func() {
+				time.Sleep(time.Minute - 1)
+				st := h.drop(id)
+				time.Sleep(time.Second)
+				close(st.begun)
+				_, err := st.w.Write([]byte("all of it\n"))
+				st.done <- err
+			}()
+		}
+		if err := h.copy(t.Context(), client, asked{node: "gpu1", wait: time.Minute, wake: dial}); err != nil || client.Body.String() != "all of it\n" {
+			t.Errorf("%q, %v", client.Body, err)
+		}
+	})
+}
+
 // TestStreamsAreShared: nobody can open all streams of the controller, and what one
 // closes others can have.
 func TestStreamsAreShared(t *testing.T) {

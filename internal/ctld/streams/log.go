@@ -87,8 +87,12 @@ func (l logOf) request() api.StreamRequest {
 	return api.StreamRequest{Kind: api.StreamLog, Rank: rank, UUID: l.job.Identity(), User: l.user, Offset: l.in.Offset, Tail: l.in.Tail, SinceMS: l.in.Since, Follow: l.in.Follow}
 }
 
-// copyWait is how long a node may take to dial back where there is a copy.
-const copyWait = 5 * time.Second
+// How long a node may take to dial back: where there is a copy here, and before one is
+// looked for elsewhere.
+const (
+	copyWait  = 5 * time.Second
+	firstWait = 2 * time.Second
+)
 
 // sendLog sends a log from where it is: the node has it first.
 func (s *OfJobs) sendLog(ctx context.Context, w http.ResponseWriter, l logOf) error {
@@ -96,36 +100,66 @@ func (s *OfJobs) sendLog(ctx context.Context, w http.ResponseWriter, l logOf) er
 	if err != nil {
 		return err
 	}
-	node, wait := l.node(), streamWait
-	n := s.Loop.View().Node(node)
-	silent := n == nil || n.Suspect || n.Lost
-	if kept == nil && silent {
+	if n := s.Loop.View().Node(l.node()); n == nil || n.Suspect || n.Lost {
+		return s.sendOfSilent(ctx, w, l, kept)
+	}
+	if kept == nil {
+		return s.sendOrFind(ctx, w, l)
+	}
+	if refused, err := s.ask(ctx, w, l, copyWait); refused == "" {
+		return errors.Join(err, kept.Close())
+	}
+	return sendCopy(ctx, w, kept, l.in)
+}
+
+// sendOfSilent sends the copy of a log whose node is not likely to answer. Where there
+// is none, a node is asked that may be back soon.
+func (s *OfJobs) sendOfSilent(ctx context.Context, w http.ResponseWriter, l logOf, kept *keep.Copy) (err error) {
+	if kept == nil {
 		if kept, err = s.archived(ctx, l); err != nil {
 			return err
 		}
 	}
-	if kept != nil {
-		wait = copyWait
-		if silent {
-			return sendCopy(ctx, w, kept, l.in)
-		}
-	}
-	err = s.Streams.copy(ctx, w, asked{node: node, req: l.request(), wait: wait, wake: func() { s.Loop.Nodes.Notify(node) }})
-	// Nothing has been sent of what is refused.
-	e, refused := errors.AsType[*api.Error](err)
-	if refused = refused && (e.Code == api.CodeNotFound || e.Code == api.CodeUnavailable); refused && kept == nil && !silent {
-		var failed error
-		if kept, failed = s.archived(ctx, l); failed != nil {
-			return failed
-		}
-	}
-	switch {
-	case kept == nil:
-		return err
-	case refused:
+	switch n := s.Loop.View().Node(l.node()); {
+	case kept != nil:
 		return sendCopy(ctx, w, kept, l.in)
+	case n == nil:
+		return api.Errorf(api.CodeNotFound, "node %s is gone, and no copy of the log was kept", l.node())
+	case n.Lost:
+		return api.Errorf(api.CodeUnavailable, "node %s is lost, and the log is there", l.node()).WithHint("try again when ginfo shows that it is up")
 	}
-	return errors.Join(err, kept.Close())
+	_, err = s.ask(ctx, w, l, copyWait)
+	return err
+}
+
+// sendOrFind sends a log of which there is no copy here. A node that does not dial back
+// soon may have died just now, or before this controller came to lead: another one may
+// have a copy, and is asked before the node is waited for.
+func (s *OfJobs) sendOrFind(ctx context.Context, w http.ResponseWriter, l logOf) error {
+	refused, err := s.ask(ctx, w, l, firstWait)
+	if refused == "" {
+		return err
+	}
+	kept, failed := s.archived(ctx, l)
+	switch {
+	case failed != nil:
+		return failed
+	case kept != nil:
+		return sendCopy(ctx, w, kept, l.in)
+	case refused == api.CodeUnavailable:
+		_, err = s.ask(ctx, w, l, streamWait-firstWait)
+	}
+	return err
+}
+
+// ask sends a log as its node has it. Nothing has been sent of what is refused, as the
+// node has it no more or does not answer.
+func (s *OfJobs) ask(ctx context.Context, w http.ResponseWriter, l logOf, wait time.Duration) (refused string, err error) {
+	err = s.Streams.copy(ctx, w, asked{node: l.node(), req: l.request(), wait: wait, wake: func() { s.Loop.Nodes.Notify(l.node()) }})
+	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == api.CodeNotFound || e.Code == api.CodeUnavailable) {
+		return e.Code, err
+	}
+	return "", err
 }
 
 // archived is the copy of a log that is in the archive alone, nil if it is not.

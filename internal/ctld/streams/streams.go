@@ -105,20 +105,37 @@ func (s *Hub) await(st *stream, a asked) error {
 	a.wake()
 	late := time.NewTimer(a.wait)
 	defer late.Stop()
+	var gaveUp error
 	select {
 	case <-st.begun:
 		return nil
 	case err := <-st.done:
-		if err == nil {
-			st.done <- nil // it has begun and is over: who waits for its end finds it
-		}
-		return err
+		return st.over(err)
 	case <-st.ctx.Done():
-		return st.ctx.Err()
+		gaveUp = st.ctx.Err()
 	case <-late.C:
-		return api.Errorf(api.CodeUnavailable, "node %s does not answer, and the job is there", a.node).
+		gaveUp = api.Errorf(api.CodeUnavailable, "node %s does not answer, and the job is there", a.node).
 			WithHint("see ginfo for the node's state; try again when it is up")
 	}
+	if s.drop(a.req.ID) != nil {
+		return gaveUp
+	}
+	// The node has dialled back at this very moment, and may write already.
+	select {
+	case <-st.begun:
+		return nil
+	case err := <-st.done:
+		return st.over(err)
+	}
+}
+
+// over takes the outcome of a stream before anybody waits for it: if it has begun and is
+// over, whoever waits for its end finds it.
+func (st *stream) over(err error) error {
+	if err == nil {
+		st.done <- nil
+	}
+	return err
 }
 
 // drop forgets a stream and returns it, or nil if it is not known.
