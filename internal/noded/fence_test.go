@@ -3,7 +3,9 @@ package noded
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -120,6 +122,19 @@ func TestFenceFrozen(t *testing.T) {
 	p.term()
 	if g, err := host.Find(at.GuardPath()); err != nil || g.Exists() {
 		t.Errorf("the guard's group is left (%v)", err)
+	}
+}
+
+// TestContactGoes: the file of a lease that is about nothing goes with its daemon, also
+// with one that was killed.
+func TestContactGoes(t *testing.T) {
+	s := newSite(t, nil)
+	file := filepath.Join(identity.ContactRun, s.cfg.Name)
+	for _, end := range []func(*process){(*process).term, (*process).kill} {
+		p := s.spawn(0)
+		until(t, "contact to be noted", func() bool { _, err := os.Stat(file); return err == nil })
+		end(p)
+		until(t, "the file to go", func() bool { _, err := os.Stat(file); return errors.Is(err, fs.ErrNotExist) })
 	}
 }
 

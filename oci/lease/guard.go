@@ -22,7 +22,8 @@ import (
 // shims do: both may have been killed or stopped. It is a process of its own, which
 // needs neither and outlives both; where there is one it knows a group of
 // containers by the prefix of their control groups. It ends when its owner has
-// gone and there is no container left, and when another owner takes its place.
+// gone and there is no container left, and takes the file of the lease along; and when
+// another owner takes its place.
 type Guard struct {
 	Lock   string // file that one guard holds, with its process number
 	Lease  string // file with a Lease
@@ -221,6 +222,7 @@ func Main(lease, prefix, spare, group string) int {
 		}
 		if owned == nil {
 			if list, err := cgroups.Below(prefix); err == nil && len(list) == 0 {
+				_ = os.Remove(lease) // it is about nothing; a successor writes its own once it has the lock
 				return 0
 			}
 		}
