@@ -21,16 +21,16 @@ export function Change(props: { job: api.JobDetail; done: () => void }) {
 
 function Question(props: { job: api.JobDetail; done: () => void; leave: () => void }) {
   const j = props.job
-  const before = { name: j.name, hours: hoursOf(j), qos: j.qos ?? '', project: j.project, priority: '' }
+  const before = { name: j.name, hours: hoursOf(j.limitS), least: hoursOf(j.limitMinS), qos: j.qos ?? '', project: j.project, priority: '' }
   const [typed, type] = useState(before)
   const [busy, work] = useState(false)
   const [failed, fail] = useState<unknown>()
-  const wanted = changed(before, typed)
   const act = async () => {
-    if (!wanted) return props.leave()
     work(true)
     fail(undefined)
     try {
+      const wanted = changed(before, typed)
+      if (!wanted) return props.leave()
       await update(j.id, wanted)
       props.leave()
       props.done()
@@ -50,6 +50,7 @@ function Question(props: { job: api.JobDetail; done: () => void; leave: () => vo
     <Dialog title={`Change job ${j.id}`} yes="Change" busy={busy} onYes={act} onNo={props.leave}>
       <div class="fields">
         {field('Time limit, hours', 'hours', waits(j) ? 'A shorter one may let it start sooner.' : 'Longer is granted where nobody was promised what it holds.')}
+        {waits(j) && field('Least time limit, hours', 'least', 'A limit down to this will do where it starts sooner by it. Empty: none.')}
         {field('Name', 'name')}
         {waits(j) && field('Class of service', 'qos')}
         {waits(j) && field('Project', 'project')}
@@ -60,14 +61,21 @@ function Question(props: { job: api.JobDetail; done: () => void; leave: () => vo
   )
 }
 
-type Typed = Record<'name' | 'hours' | 'qos' | 'project' | 'priority', string>
+type Typed = Record<'name' | 'hours' | 'least' | 'qos' | 'project' | 'priority', string>
 
-const hoursOf = (j: api.Job): string => (j.limitS ? String(Number((j.limitS / 3600).toFixed(3))) : '')
+const hoursOf = (seconds?: number): string => (seconds ? String(Number((seconds / 3600).toFixed(3))) : '')
+
+function secondsOf(hours: string): number {
+  const n = Math.round(Number(hours.replace(',', '.')) * 3600)
+  if (Number.isNaN(n)) throw new Error(`"${hours}" is no number of hours`)
+  return n
+}
 
 // changed is what of it was changed; nothing: none.
 function changed(before: Typed, typed: Typed): api.JobChange | undefined {
   const out: api.JobChange = {}
-  if (typed.hours !== before.hours) out.limitS = Math.round(Number(typed.hours.replace(',', '.')) * 3600) || 0
+  if (typed.hours !== before.hours) out.limitS = secondsOf(typed.hours)
+  if (typed.least !== before.least) out.limitMinS = secondsOf(typed.least)
   if (typed.name !== before.name) out.name = typed.name
   if (typed.qos !== before.qos) out.qos = typed.qos
   if (typed.project !== before.project) out.project = typed.project

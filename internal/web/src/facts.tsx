@@ -18,7 +18,7 @@ export function Facts(props: { job: api.JobDetail }) {
       <Fact name="GPUs">{j.gpus || ''}</Fact>
       <Fact name="CPUs">{j.cpus ? j.cpus + usedCPUs(j) : ''}</Fact>
       <Fact name="Memory">{j.memBytes ? bytes(j.memBytes) + (u?.peakMemBytes ? `, at most ${bytes(u.peakMemBytes)} used` : '') : ''}</Fact>
-      <Fact name="Time limit">{j.limitS ? duration(j.limitS) : ''}</Fact>
+      <Fact name="Time limit">{j.limitS ? duration(j.limitS) + (j.limitMinS ? `, or less to start sooner, ${duration(j.limitMinS)} at least` : '') : ''}</Fact>
       <Fact name="Nodes">{(j.nodes ?? []).join(', ')}</Fact>
       <Fact name="Class">{j.qos}</Fact>
       <Fact name="Progress">{j.progress}</Fact>
