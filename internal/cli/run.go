@@ -139,7 +139,7 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 	}
 	kctx, err := parser.Parse(joinDashed(parser.Model.Node, args))
 	if err != nil {
-		return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.Name))
+		return a.Finish(p, exit.Usagef("%w; see %s --help", err, p.chosen(err)))
 	}
 	a.Output = outputOf(cmd)
 	return a.Do(p, cmd.connection(), func(ctx context.Context) error {
@@ -257,6 +257,19 @@ func (a *App) Finish(p Program, err error) int {
 	}
 	a.Say("%s", text)
 	return max(exit.Code(err), p.Failure)
+}
+
+// chosen is the program with the command of it that a bad command line names.
+func (p *Program) chosen(bad error) string {
+	name := ""
+	if e, ok := errors.AsType[*kong.ParseError](bad); ok && e.Context != nil {
+		for n := e.Context.Selected(); n != nil && n.Parent != nil; n = n.Parent {
+			if n.Type == kong.CommandNode && n.Parent.DefaultCmd != n {
+				name = " " + n.Name + name
+			}
+		}
+	}
+	return p.Name + name
 }
 
 // codes are the exit codes in a sentence.

@@ -62,6 +62,7 @@ func TestRun(t *testing.T) {
 		"version":     {"--version", 0, []string{"probe dev"}},
 		"help":        {"--help", 0, []string{"Usage: probe", "Examples:\n  probe x  # does x", "Exit codes: 0 done"}},
 		"unknown":     {"--bad", 2, []string{"probe: unknown flag --bad; see probe --help"}},
+		"of-command":  {"show --bad", 2, []string{"probe: unknown flag --bad; see probe show --help"}},
 		"two-forms":   {"--json --ids", 2, []string{"--json and --ids can't be used together"}},
 		"unreachable": {"show", 5, []string{"probe: controller at unix:///none does not answer"}},
 		"bad-address": {"--controller head:1", 2, []string{"probe: controller address \"head:1\": want unix:///path"}},
