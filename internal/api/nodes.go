@@ -151,6 +151,21 @@ type Prepull struct {
 	Image    string      `json:"image"`
 	Digest   string      `json:"digest,omitempty"` // once known
 	Registry *Credential `json:"registry,omitempty"`
+	Peers    *ImagePeers `json:"peers,omitempty"`
+}
+
+// ImagePeers are other nodes that have or are getting an image's layers. A node asks
+// them before the registry, which alone says who may read what.
+type ImagePeers struct {
+	Nodes     []ImagePeer `json:"nodes"`     // in the order in which they are asked
+	Ticket    string      `json:"ticket"`    // by which they know that this node may read the image's layers now
+	Authority []byte      `json:"authority"` // certificate that has signed the ticket and all nodes' certificates
+}
+
+// ImagePeer is a node that gives layers to others.
+type ImagePeer struct {
+	Node    string `json:"node"`
+	Address string `json:"address"` // HOST:PORT
 }
 
 // Order is one rank that shall exist on the node. A rank the node holds that
@@ -218,6 +233,7 @@ type RunOrder struct {
 	LimitMS    int64          `json:"limitMs,omitempty"`    // run time left; 0: none
 	GraceMS    int64          `json:"graceMs"`              // between TERM and KILL at the limit
 	Digest     string         `json:"digest,omitempty"`     // image manifest to use, once known
+	ImagePeers *ImagePeers    `json:"imagePeers,omitempty"` // that may have its layers
 	Restarts   int            `json:"restarts,omitempty"`   // attempts of the jobs that this one continues
 	Initial    string         `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
 	Array      *job.ArrayTask `json:"array,omitempty"`      // of a task

@@ -103,6 +103,15 @@ func parseSeveral(s, first, others string) (endpoint, error) {
 	return e, nil
 }
 
+// Pin is the pin in an address; empty: it has none, as that of a socket.
+func Pin(s string) string {
+	e, err := parseAddress(s)
+	if err != nil {
+		return ""
+	}
+	return e.pin
+}
+
 // CheckAddress says what is wrong with an address, as parseAddress does.
 func CheckAddress(s string) error {
 	_, err := parseAddress(s)

@@ -37,7 +37,7 @@ func (s *Server) routes() []route.Route {
 	queries := &jobs.Queries{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Keys: s.keys, Used: used, Kept: s.kept, Curves: s.curves, Untold: s.hooks.Untold}
 	taken := nodes.NewLogs(s.rules.Now, s.jobs, s.kept, s.log)
 	past := &usage.History{Loop: s.loop, Store: s.store, Jobs: s.jobs, Rights: s.rights, Used: used, Now: s.now}
-	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Curves: s.curves, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log}
+	exchange := &nodes.Exchange{Conf: s.rules.Now, Loop: s.loop, Jobs: s.jobs, Streams: s.streams, Samples: &s.samples, Skews: s.skews, Curves: s.curves, UID: s.rights.People.UID, IDs: s.ids, Key: s.jobs.Vault.Key("records told to nodes"), Log: s.log, Now: s.now, Sign: s.pki.SignLayers}
 	listed := &nodes.List{Conf: s.rules.Now, Rights: s.rights, View: s.loop.View, Samples: &s.samples, Skews: s.skews, Now: s.loop.Now}
 	operator := &nodes.Operator{Loop: s.loop, Rights: s.rights}
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}

@@ -6,7 +6,8 @@ import "gbatch/internal/job"
 type Inventory struct {
 	Hostname   string   `json:"hostname"`
 	DNSName    string   `json:"dnsName"`
-	Address    string   `json:"address,omitempty"` // by which other nodes reach it; empty: dnsName
+	Address    string   `json:"address,omitempty"`   // by which other nodes reach it; empty: dnsName
+	ImagePort  int      `json:"imagePort,omitempty"` // on which it gives image layers to other nodes; 0: it does not
 	Cluster    int      `json:"cluster"`
 	Version    string   `json:"version"`
 	CPUs       int      `json:"cpus"`     // cores for jobs, reserved ones not counted

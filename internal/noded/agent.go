@@ -30,10 +30,12 @@ import (
 	"gbatch/internal/noded/keep"
 	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
+	"gbatch/internal/noded/peers"
 	"gbatch/internal/noded/rank"
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/internal/noded/streams"
+	"gbatch/internal/pki"
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
@@ -67,6 +69,8 @@ type Agent struct {
 	controller *client.Client
 
 	images   *images.Holds
+	sharing  *peers.Server // nil: image layers are not shared with other nodes
+	toNodes  *pki.NodeTLS  // likewise
 	ahead    *images.Ahead
 	data     *data.Data
 	disk     *disk.Disk
@@ -131,6 +135,9 @@ func (a *Agent) open(o Options) error {
 		return err
 	}
 	a.controller = identity.Dial(&a.cfg, credential, o.Version)
+	if a.cfg.Images.Peers.Listen != "" {
+		a.toNodes = credential.ToNodes()
+	}
 	a.keeper = a.newKeeper()
 	bootID, err := boot.ID()
 	if err != nil {
@@ -203,11 +210,14 @@ func (a *Agent) openParts(boot string) (err error) {
 			a.health.lacks("GPUs: " + err.Error())
 		}
 	}
-	if a.images, err = images.Open(&a.cfg, a.counters.Pulled); err != nil {
+	if a.images, err = images.Open(&a.cfg, images.Told{Pulled: a.counters.Pulled, Came: a.counters.Came}); err != nil {
+		return err
+	}
+	if err := a.openSharing(); err != nil {
 		return err
 	}
 	a.ahead = images.NewAhead(a.images, images.AheadNode{
-		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.WithinPull) },
+		Log: a.log, Pulling: a.pulling, Healthy: a.healthy, Tell: func() { a.contact.Tell(contact.WithinPull) }, Peers: a.peers,
 	})
 	if a.data, err = data.Open(&a.cfg, boot, a.log, a.counters.Damaged); err != nil {
 		return err
@@ -279,7 +289,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 	return &rank.Node{
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
 		Accounts: a.accounts, NoMaps: a.noMaps, Runtimes: a.runtimes, AppArmor: a.appArmor,
-		Images: a.images, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
+		Images: a.images, Peers: a.peers, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
 		Shims: &a.shims, Homes: &a.homes, Slots: a.slots, Counters: a.counters, Hooks: a.hooks, Health: a.health,
 		Leaving: a.leaving, Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
 	}
@@ -374,7 +384,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ctx = ctx
 	a.log.Info("node daemon runs", "node", a.cfg.Name, "controller", a.cfg.Controller, "instance", a.instance, "ranks", len(a.ranks))
 	a.resume()
-	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.scrubLoop, a.health.watch, a.health.machine.Watch, a.health.reboots.Run, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.keeper.Run, a.exporter.Run} {
+	for _, loop := range []func(context.Context){a.contact.Run, a.houseLoop, a.scrubLoop, a.health.watch, a.health.machine.Watch, a.health.reboots.Run, a.networkLoop, a.gpuLoop, a.sampleLoop, a.ahead.Run, a.disk.Run, a.keeper.Run, a.exporter.Run, a.runSharing} {
 		a.wg.Go(func() { loop(ctx) }) // ends with ctx
 	}
 	<-ctx.Done()
@@ -394,6 +404,9 @@ func (a *Agent) Close() error {
 	a.shims.Close()
 	a.homes.Close()
 	var err error
+	if a.sharing != nil {
+		_ = a.sharing.Close() // it is closed already where it has run
+	}
 	if a.images != nil {
 		err = a.images.Close()
 	}

@@ -22,6 +22,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		Hostname:  a.host.Name,
 		DNSName:   a.host.DNS,
 		Address:   a.host.Address,
+		ImagePort: a.sharesOn(),
 		Cluster:   a.cfg.ClusterID,
 		Version:   a.version,
 		CPUs:      a.cores.Offered,

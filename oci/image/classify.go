@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 
+	"gbatch/oci/image/bounds"
 	"gbatch/oci/image/unpack"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -87,8 +88,8 @@ func netReason(err error) string {
 		return "its name cannot be looked up now"
 	case errors.Is(err, unix.ECONNREFUSED):
 		return "connection refused"
-	case errors.Is(err, errStalled):
-		return errStalled.Error()
+	case errors.Is(err, bounds.ErrStalled):
+		return bounds.ErrStalled.Error()
 	case isTimeout(err):
 		return "no answer in time"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET):
@@ -116,7 +117,7 @@ func temporaryNet(err error) bool {
 		return true
 	}
 	return isTimeout(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
-		errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, errStalled)
+		errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, bounds.ErrStalled)
 }
 
 // classifyUnpack is for what unpack reports, unless that has one of ours in its

@@ -60,6 +60,8 @@ type Config struct {
 	MinFree int64
 	// Parallel is how many layers of one image are pulled at once. Default 3.
 	Parallel int
+	// Peers is how layers are shared with other nodes. Default: they are not.
+	Peers Peers
 	// Now and Sleep are for tests. Default: the real clock.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -121,6 +123,7 @@ func (c Config) complete() (Config, error) {
 	if c.Sleep == nil {
 		c.Sleep = sleep
 	}
+	c.Peers.complete()
 	return c, errors.Join(errs...)
 }
 

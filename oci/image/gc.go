@@ -32,6 +32,7 @@ type Collected struct {
 // It never removes an image that is held, was used within the minute before
 // now, or whose layers a pull is waiting for.
 func (s *Store) GC(now time.Time) (Collected, error) {
+	s.spool.Expire(now)
 	c, err := s.collect(now)
 	return c, errors.Join(err, s.layout.Sweep())
 }

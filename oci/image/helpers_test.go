@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/time/rate"
 
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
@@ -27,6 +28,7 @@ import (
 type fakeRegistry struct {
 	*httptest.Server
 	host string
+	pace *rate.Limiter // of those that are counted; nil: as fast as it goes
 
 	mu    sync.Mutex
 	seen  []string // "GET /v2/..."

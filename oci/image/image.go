@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"gbatch/oci/image/share"
 	"gbatch/oci/ref"
 )
 
@@ -17,6 +18,8 @@ type PullRequest struct {
 	// HoldID, if set, makes a Hold before Pull returns, so that no GC can
 	// come in between.
 	HoldID string
+	// Peers are other nodes that may have the layers, in the order in which they are asked.
+	Peers []share.Peer
 	// Progress, if set, is called often, from other goroutines but never from
 	// two at once, and not after Pull has returned. It must be quick.
 	Progress func(Progress)

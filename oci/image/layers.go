@@ -136,20 +136,12 @@ func layerError(err error, l layer) error {
 	return &named
 }
 
-// fetchLayer downloads and unpacks in one stream.
+// fetchLayer brings a layer here from another node, or from where the image is.
 func (s *Store) fetchLayer(ctx context.Context, o *origin, l layer, h *hub) error {
-	tmp, err := os.MkdirTemp(s.layout.Tmp, "layer-")
-	if err != nil {
-		return classifyLocal(err)
-	}
-	defer os.RemoveAll(tmp)
-	info, identity, err := o.unpack(ctx, l, tmp, func(n int64) { h.publish(Progress{Bytes: n}) })
-	if err != nil {
+	if done, err := s.fromPeers(ctx, o, l, h); done || err != nil {
 		return err
 	}
-	h.publish(Progress{Bytes: l.desc.Size})
-	info.prove(o, l, identity)
-	return s.addLayer(l.diffID.Hex, tmp, info)
+	return s.unpackLayer(ctx, o, l, from{hub: h})
 }
 
 // addLayer moves a complete directory into the store. An entry that was found

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"gbatch/oci/image/share"
 	"gbatch/oci/ref"
 )
 
@@ -25,7 +26,10 @@ type origin struct {
 
 	mu      sync.Mutex
 	keepers int
-	proc    *process // with which the session has begun; nil: none yet
+	proc    *process            // with which the session has begun; nil: none yet
+	lent    map[string]*os.File // by the names under which the worker may take them
+
+	peers share.Asking // that may have the layers
 }
 
 // origin sets up a pull; the caller releases it. Users' credentials go to the
@@ -213,33 +217,47 @@ func (o *origin) verify(ctx context.Context, l layer, seen func(int64)) (identit
 	return o.who(r.Mirror), err
 }
 
+// unpacking is what came of unpacking a layer.
+type unpacking struct {
+	info     unpacked
+	identity string
+	kept     bool // all its compressed bytes are in the file that was lent for them
+}
+
 // unpack downloads a layer and unpacks it as to/fs, where to is a directory of
 // the store's own.
-func (o *origin) unpack(ctx context.Context, l layer, to string, seen func(int64)) (info unpacked, identity string, err error) {
+func (o *origin) unpack(ctx context.Context, l layer, to string, f lent) (u unpacking, err error) {
+	order := layerOrder{Desc: l.desc, DiffID: l.diffID}
+	done, err := o.lend(&order, f)
+	if err != nil {
+		return u, err
+	}
+	defer done()
 	p, err := o.worker(ctx)
 	if err != nil {
-		return info, "", err
+		return u, err
 	}
 	name := p.number()
 	at := filepath.Join(p.dir, name)
 	if err := makeDir(at, 0o755); err != nil { // ours, as a layer's root directory is root's
-		return info, "", classifyLocal(err)
+		return u, classifyLocal(err)
 	}
 	defer os.RemoveAll(at)
-	r, err := o.judged(p.call(ctx, request{Layer: &layerOrder{Desc: l.desc, DiffID: l.diffID, Dir: name}}, seen))
+	order.Dir = name
+	r, err := o.judged(p.call(ctx, request{Layer: &order}, f.seen))
 	if err != nil {
-		return info, "", err
+		return u, err
 	}
 	if err := checkLayer(r.Layer, r.Opaque); err != nil {
-		return info, "", err
+		return u, err
 	}
 	fs := filepath.Join(to, "fs")
 	if err := os.Rename(at, fs); err != nil {
-		return info, "", classifyLocal(err)
+		return u, classifyLocal(err)
 	}
-	info = *r.Layer
-	info.DiffID = l.diffID
-	return info, o.who(r.Mirror), markOpaque(fs, r.Opaque)
+	u = unpacking{info: *r.Layer, identity: o.who(r.Mirror), kept: r.Kept}
+	u.info.DiffID = l.diffID
+	return u, markOpaque(fs, r.Opaque)
 }
 
 // checkLayer sees to it that what a worker says of a layer leads nowhere else.

@@ -170,6 +170,10 @@ func (p *process) answer(ctx context.Context, q packet) {
 			_ = socket.Send(p.control, back, f)
 			return
 		}
+	case q.Take != "":
+		if err = o.take(q.Take, func(f *os.File) { _ = socket.Send(p.control, back, f) }); err == nil {
+			return
+		}
 	default:
 		back.Bytes, back.Entries, err = p.workers.disk.promise(o, q.Bytes, q.Entries)
 	}

@@ -46,7 +46,7 @@ func (s *Store) pullShared(ctx context.Context, req PullRequest) (*Image, error)
 	}
 	key := req.Ref.String() + " " + identity
 	img, _, err := s.pulls.do(ctx, key, req.Progress, func(ctx context.Context, h *hub) (*Image, error) {
-		return s.pull(ctx, req.Ref, req.Credentials, h)
+		return s.pull(ctx, req, h)
 	})
 	return img, err
 }
@@ -91,17 +91,21 @@ func (s *Store) resolve(ctx context.Context, r ref.Ref, creds *ref.Credentials) 
 	return digest, err
 }
 
-// pull is the shared work of callers with the same reference and credentials.
-func (s *Store) pull(ctx context.Context, r ref.Ref, creds *ref.Credentials, h *hub) (*Image, error) {
+// pull is the shared work of callers with the same reference and credentials; what else the first
+// of them asked for counts.
+func (s *Store) pull(ctx context.Context, req PullRequest, h *hub) (*Image, error) {
+	r := req.Ref
 	h.publish(Progress{Phase: PhaseResolve})
 	if err := s.layout.Complete(); err != nil {
 		return nil, classifyLocal(err)
 	}
-	o, err := s.origin(r, creds)
+	o, err := s.origin(r, req.Credentials)
 	if err != nil {
 		return nil, err
 	}
 	defer o.release()
+	defer s.spool.Pull(r.Name())()
+	o.peers.Set(req.Peers, s.config.Peers.Wait)
 	var digest v1.Hash
 	var identity string
 	err = s.retry(ctx, 0, func() error {

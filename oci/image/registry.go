@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"gbatch/oci/image/bounds"
 	"gbatch/oci/ref"
 )
 
@@ -180,7 +181,7 @@ func (src *registrySource) blob(ctx context.Context, d v1.Descriptor) (rc io.Rea
 			cancel(err)
 			return err
 		}
-		rc = &hostReader{host: h, ReadCloser: &stallReader{ReadCloser: body, limit: src.stall, stalled: ctx, cancel: cancel}}
+		rc = &hostReader{host: h, ReadCloser: &bounds.Stall{ReadCloser: body, Limit: src.stall, Least: bounds.MinProgress, Stalled: ctx, Cancel: cancel}}
 		mirror = h.mirror
 		return nil
 	})

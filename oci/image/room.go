@@ -22,10 +22,12 @@ type disk struct {
 
 	mu       sync.Mutex
 	promises map[*origin]promised // what may not be written yet
+
+	shed func() // gives back what is kept for others only
 }
 
 func newDisk(dir string, config Config) *disk {
-	return &disk{dir: dir, least: config.MinFree, limit: config.MaxUnpackedBytes, promises: map[*origin]promised{}}
+	return &disk{dir: dir, least: config.MinFree, limit: config.MaxUnpackedBytes, promises: map[*origin]promised{}, shed: func() {}}
 }
 
 type promised struct {
@@ -49,13 +51,13 @@ func (d *disk) promise(o *origin, bytes, entries int64) (int64, int64, error) {
 		return 0, 0, tooBig(d.limit)
 	}
 	delete(d.promises, o) // it has written that, or it would not ask
-	free, inodes, err := d.free()
+	free, inodes, err := d.leftLocked()
+	if err == nil && (free < 0 || bytes > free) {
+		d.shed()
+		free, inodes, err = d.leftLocked()
+	}
 	if err != nil {
 		return 0, 0, classifyLocal(err)
-	}
-	for _, other := range d.promises {
-		free -= other.bytes
-		inodes -= other.entries
 	}
 	if free < 0 && p.total == 0 {
 		return 0, 0, fail(DiskFull, "the node's image store is full")
@@ -68,6 +70,27 @@ func (d *disk) promise(o *origin, bytes, entries int64) (int64, int64, error) {
 	p.total += p.bytes
 	d.promises[o] = p
 	return p.bytes, p.entries, nil
+}
+
+// leftLocked is what is free and was not promised.
+func (d *disk) leftLocked() (bytes, inodes int64, err error) {
+	bytes, inodes, err = d.free()
+	for _, p := range d.promises {
+		bytes -= p.bytes
+		inodes -= p.entries
+	}
+	return bytes, inodes, err
+}
+
+// spare is how many bytes are free and not promised; 0 where that cannot be told.
+func (d *disk) spare() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	bytes, _, err := d.leftLocked()
+	if err != nil {
+		return 0
+	}
+	return bytes
 }
 
 // unpromise takes back what a pull that is over did not use.

@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/boot"
 	"gbatch/oci/image/layout"
+	"gbatch/oci/image/share"
 	"gbatch/oci/treesum"
 )
 
@@ -33,6 +35,8 @@ type Store struct {
 	layerFlights *flights[struct{}]
 	disk         *disk
 	workers      *workers
+	spool        *share.Spool                                      // of compressed layers, for other nodes
+	lends        atomic.Int64                                      // numbers what is lent to workers
 	treeSum      func(dir string, how treesum.How) (string, error) // by which Verify reads a layer
 
 	mu     sync.Mutex
@@ -57,6 +61,8 @@ func Open(config Config) (*Store, error) {
 	s.pulls = newFlights[*Image](s.base, &s.work)
 	s.layerFlights = newFlights[struct{}](s.base, &s.work)
 	s.disk = newDisk(s.layout.Tmp, config)
+	s.spool = share.New(s.layout.Tmp, share.Bounds{Bytes: config.Peers.Keep, Age: config.Peers.KeepFor}, config.Now)
+	s.disk.shed = s.spool.Shed
 	s.workers = newWorkers(s.base, s.layout.Workers, config, s.disk)
 	if err := s.load(); err != nil {
 		s.Close()
@@ -72,6 +78,7 @@ func (s *Store) Close() error {
 	s.workers.end()
 	s.work.Wait()
 	s.workers.serving.Wait()
+	s.spool.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lock == nil {

@@ -7,12 +7,12 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"gbatch/oci/image/bounds"
 )
 
 // boundedTransport is the way to one registry and to what it redirects to. It refuses
@@ -101,7 +101,9 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	resp.Body = &smallBody{ReadCloser: resp.Body, left: maxBlob, host: r.URL.Host, cancel: cancel}
+	resp.Body = bounds.Small(resp.Body, maxBlob, cancel, func() error {
+		return fail(Corrupt, "%s sent more than %d bytes where a manifest or a token was due", r.URL.Host, maxBlob)
+	})
 	return resp, nil
 }
 
@@ -111,28 +113,6 @@ func first(r *http.Request) *http.Request {
 		r = r.Response.Request
 	}
 	return r
-}
-
-// smallBody is an answer that must be short.
-type smallBody struct {
-	io.ReadCloser
-	left   int64
-	host   string
-	cancel context.CancelFunc
-}
-
-func (b *smallBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, fail(Corrupt, "%s sent more than %d bytes where a manifest or a token was due", b.host, maxBlob)
-	}
-	return n, err
-}
-
-func (b *smallBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.cancel()
-	return err
 }
 
 // plainHTTP reports whether a host ("host" or "host:port") may be spoken to
@@ -150,43 +130,4 @@ func plainHTTP(hostport string, insecure []string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
-}
-
-var errStalled = errors.New("the download stalled")
-
-// minProgress is what a download must bring in the time in which it may stall. What comes
-// drop by drop would hold what waits for it as long as what does not come.
-const minProgress = 64 << 10
-
-// stallReader ends a download that brings too little for the given time. The
-// clock runs only while a Read waits, so a slow disk is not a stall.
-type stallReader struct {
-	io.ReadCloser
-	limit   time.Duration
-	stalled context.Context
-	cancel  context.CancelCauseFunc // of the request
-
-	waited time.Duration // since so much had come the last time
-	came   int
-}
-
-func (r *stallReader) Read(p []byte) (int, error) {
-	timer := time.AfterFunc(r.limit-r.waited, func() { r.cancel(errStalled) })
-	began := time.Now()
-	n, err := r.ReadCloser.Read(p)
-	timer.Stop()
-	r.waited += time.Since(began)
-	if r.came += n; r.came >= minProgress {
-		r.waited, r.came = 0, 0
-	}
-	if err != nil && err != io.EOF && errors.Is(context.Cause(r.stalled), errStalled) {
-		err = errStalled
-	}
-	return n, err
-}
-
-func (r *stallReader) Close() error {
-	err := r.ReadCloser.Close()
-	r.cancel(nil)
-	return err
 }

@@ -63,6 +63,8 @@ type layerOrder struct {
 	Desc   v1.Descriptor `json:"desc"`
 	DiffID v1.Hash       `json:"diffID"`
 	Dir    string        `json:"dir,omitempty"`
+	From   string        `json:"from,omitempty"` // a file that the store lends: the bytes come from there; none: from the registry
+	Keep   string        `json:"keep,omitempty"` // likewise: they go there too; none: nowhere else
 }
 
 // reply answers a request: any number of times with Bytes alone, and then once
@@ -76,6 +78,7 @@ type reply struct {
 	Raw    []byte     `json:"raw,omitempty"`
 	Has    bool       `json:"has,omitempty"`
 	Layer  *unpacked  `json:"layer,omitempty"`
+	Kept   bool       `json:"kept,omitempty"`   // all its bytes went to layerOrder.Keep
 	Opaque []string   `json:"opaque,omitempty"` // directories of the layer that hide lower ones
 }
 
@@ -89,6 +92,7 @@ type packet struct {
 	Ask     int    `json:"ask,omitempty"` // a number for the answer
 	Dial    string `json:"dial,omitempty"`
 	Open    string `json:"open,omitempty"`
+	Take    string `json:"take,omitempty"`  // what is lent for a layer
 	Bytes   int64  `json:"bytes,omitempty"` // room on the disk
 	Entries int64  `json:"entries,omitempty"`
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"gbatch/oci/image/bounds"
 	"gbatch/oci/image/socket"
 	"gbatch/oci/image/unpack"
 
@@ -50,7 +51,7 @@ type worker struct {
 	mu     sync.Mutex
 	source source
 	spec   session
-	room   *room
+	room   *bounds.Room
 	asks   map[int]chan answer
 	asked  int
 }
@@ -175,7 +176,7 @@ func (w *worker) begin(s *session) (source, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.source, w.spec, w.room = src, *s, &room{ask: w.askRoom}
+	w.source, w.spec, w.room = src, *s, &bounds.Room{Ask: w.askRoom}
 	return src, err
 }
 
@@ -184,19 +185,24 @@ const progressEvery = 256 << 10
 
 // layer downloads and unpacks in one stream.
 func (w *worker) layer(ctx context.Context, src source, order layerOrder, seen func(int64)) (r reply, err error) {
-	rc, mirror, err := src.blob(ctx, order.Desc)
+	rc, mirror, err := w.bytes(ctx, src, order)
 	if err != nil {
 		return r, err
 	}
 	defer rc.Close()
+	keep, err := w.keep(order)
+	if err != nil {
+		return r, err
+	}
+	defer keep.Close()
 	told := int64(0)
-	in := &countingReader{r: rc, max: order.Desc.Size, seen: func(n int64) {
+	in := &bounds.Counted{R: io.TeeReader(rc, keep), Max: order.Desc.Size, TooLong: fail(Corrupt, "it is longer than its manifest says"), Seen: func(n int64) {
 		if n-told >= progressEvery {
 			told = n
 			seen(n)
 		}
 	}}
-	to := unpack.Target{DiffID: order.DiffID, MaxBytes: w.spec.MaxBytes, MaxID: ownID - 1, Room: w.room.take}
+	to := unpack.Target{DiffID: order.DiffID, MaxBytes: w.spec.MaxBytes, MaxID: ownID - 1, Room: w.room.Take}
 	if order.Dir != "" {
 		to.Dir = filepath.Join(workDir, filepath.Base(order.Dir))
 	}
@@ -205,7 +211,7 @@ func (w *worker) layer(ctx context.Context, src source, order layerOrder, seen f
 		return r, classifyUnpack(err)
 	}
 	info := &unpacked{DiffID: order.DiffID, Size: l.Size, Entries: l.Entries, Implicit: l.Implicit}
-	return reply{Bytes: in.n, Mirror: mirror, Layer: info, Opaque: l.Opaque}, nil
+	return reply{Bytes: in.N, Mirror: mirror, Layer: info, Opaque: l.Opaque, Kept: keep.All(order.Desc.Size)}, nil
 }
 
 // ask asks the store for something that a worker cannot do.
@@ -263,48 +269,6 @@ func (w *worker) open(name string) (*os.File, error) {
 func (w *worker) askRoom(bytes, entries int64) (int64, int64, error) {
 	a, err := w.ask(context.Background(), packet{Bytes: bytes, Entries: entries})
 	return a.Bytes, a.Entries, err
-}
-
-// room is what the store has given a pull of its disk and is not used yet.
-type room struct {
-	ask func(bytes, entries int64) (int64, int64, error)
-
-	mu             sync.Mutex
-	bytes, entries int64
-}
-
-// take uses some of it.
-func (r *room) take(bytes int64) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if bytes > r.bytes || r.entries < 1 {
-		b, e, err := r.ask(max(bytes-r.bytes, 0), 1)
-		if err != nil {
-			return err
-		}
-		r.bytes += b
-		r.entries += e
-	}
-	r.bytes -= bytes
-	r.entries--
-	return nil
-}
-
-// countingReader reports how many bytes were read in all, and refuses more than
-// were announced.
-type countingReader struct {
-	r      io.Reader
-	n, max int64
-	seen   func(int64)
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	if c.n += int64(n); c.n > c.max {
-		return 0, fail(Corrupt, "it is longer than its manifest says")
-	}
-	c.seen(c.n)
-	return n, err
 }
 
 // stall is how long nothing may come.

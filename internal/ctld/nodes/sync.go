@@ -27,6 +27,7 @@ import (
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/pki"
 	"gbatch/internal/state"
 )
 
@@ -43,8 +44,11 @@ type Exchange struct {
 	IDs     *ids.Book
 	Key     []byte // by which what nodes keep for the controller is signed
 	Log     *slog.Logger
+	Now     func() time.Time
+	Sign    func(pki.LayersTicket) (ticket string, authority []byte, err error)
 
 	withheld withheld
+	sharers  sharers
 }
 
 // SyncInput is a node's report.
@@ -247,6 +251,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	}
 	o.Spec = *doc
 	s.gang(o, j)
+	o.ImagePeers = s.imagePeers(doc.Request.Docker.Image, s.Loop.View().Node(r.Alloc.Node), false)
 	if doc.Launches() {
 		o.Secret, o.Port = s.Jobs.LaunchSecret(j), launchPort(j.Number)
 	}
@@ -326,7 +331,7 @@ func (s *Exchange) prepulls(v *state.View, n *state.Node) []api.Prepull {
 			continue
 		}
 		p := v.Job(j.Parent)
-		q := api.Prepull{Job: j.Number, Image: spec.Request.Docker.Image, Digest: j.Image(p)}
+		q := api.Prepull{Job: j.Number, Image: spec.Request.Docker.Image, Digest: j.Image(p), Peers: s.imagePeers(spec.Request.Docker.Image, n, true)}
 		if j.Sealed || p != nil && p.Sealed {
 			kept, err := s.Jobs.Unseal(j.Document())
 			if err != nil {

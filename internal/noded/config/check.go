@@ -40,7 +40,7 @@ const (
 func (c *Config) Validate() error {
 	var faults settings.Faults
 	for _, check := range []func(*Config, func(string, string, ...any)){
-		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkNetworkConfig, checkMetrics, checkData, checkDisk, checkPrograms, checkHealth, checkBounds,
+		checkIdentity, checkCapacity, checkGPU, checkStorage, checkImages, checkImagePeers, checkNetworkConfig, checkMetrics, checkData, checkDisk, checkPrograms, checkHealth, checkBounds,
 	} {
 		check(c, faults.Add)
 	}

@@ -220,6 +220,8 @@ type Images struct {
 	LocalRoots []string `yaml:"localRoots"`
 	// PullTimeout is how long one pull may take, retries included. Default 30m; 1s to 24h.
 	PullTimeout Duration `yaml:"pullTimeout"`
+	// Peers is how image layers are shared with other nodes. Default: they are not.
+	Peers ImagePeers `yaml:"peers"`
 }
 
 // Logs configures what is kept of ranks' output.
@@ -286,6 +288,7 @@ func (c *Config) SetDefaults() {
 	setDefault(&c.Images.Dir, c.StateDir+"/images")
 	setDefault(&c.Images.MaxSize, 100<<30)
 	setDefault(&c.Images.PullTimeout, Duration(30*time.Minute))
+	c.Images.Peers.setDefaults()
 	setDefault(&c.Logs.Quota, 256<<20)
 	setDefault(&c.Logs.Keep, Duration(24*time.Hour))
 	setDefault(&c.Logs.KeepSize, 10<<30)

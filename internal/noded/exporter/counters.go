@@ -19,6 +19,8 @@ type Counters struct {
 	launches prometheus.Histogram
 	steps    *prometheus.HistogramVec
 	pulls    *prometheus.HistogramVec
+	came     *prometheus.CounterVec
+	sent     prometheus.Counter
 	ends     *prometheus.CounterVec
 	logs     prometheus.Counter
 	oom      prometheus.Counter
@@ -45,7 +47,10 @@ func NewCounters() *Counters {
 	}
 	m.programs = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "gnoded_site_program_duration_seconds",
 		Help: "Time of a run of a program of the site's, in seconds, by kind (prolog, epilog, health) and result (ok, failed).", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10)}, []string{"kind", "result"})
-	m.reg.MustRegister(m.programs, m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom, m.damaged,
+	m.came = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gnoded_image_received_bytes_total",
+		Help: "Compressed bytes of image layers that came, by where from: registry or peer, another node."}, []string{"from"})
+	m.sent = prometheus.NewCounter(prometheus.CounterOpts{Name: "gnoded_image_sent_bytes_total", Help: "Compressed bytes of image layers that other nodes were sent."})
+	m.reg.MustRegister(m.came, m.sent, m.programs, m.launches, m.steps, m.pulls, m.ends, m.logs, m.oom, m.damaged,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -74,6 +79,18 @@ func (m *Counters) Ended(r job.Reason) { m.ends.WithLabelValues(string(r)).Inc()
 func (m *Counters) Ran(kind, result string, took time.Duration) {
 	m.programs.WithLabelValues(kind, result).Observe(took.Seconds())
 }
+
+// Came counts what a layer cost.
+func (m *Counters) Came(bytes int64, peer bool) {
+	from := "registry"
+	if peer {
+		from = "peer"
+	}
+	m.came.WithLabelValues(from).Add(float64(bytes))
+}
+
+// Sent counts what other nodes were sent.
+func (m *Counters) Sent(bytes int64) { m.sent.Add(float64(bytes)) }
 
 // Pulled counts a pull, by what came of it.
 func (m *Counters) Pulled(took time.Duration, err error) {

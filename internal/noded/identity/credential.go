@@ -84,6 +84,15 @@ func (k *Credential) Expiry() time.Time {
 // shown is the certificate, for TLS.
 func (k *Credential) shown() *tls.Certificate { return k.cert.Load() }
 
+// ToNodes is how this node speaks with others; nil: it has no certificate to do so by.
+func (k *Credential) ToNodes() *pki.NodeTLS {
+	pin := client.Pin(k.cfg.Controller)
+	if k.key == nil || pin == "" {
+		return nil
+	}
+	return &pki.NodeTLS{Pin: pin, Now: k.now, Own: k.shown}
+}
+
 // Ready sees to it that there is a certificate, and that it lasts.
 func (k *Credential) Ready(ctx context.Context, ctl signer, log *slog.Logger) error {
 	if k.key == nil {

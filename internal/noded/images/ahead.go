@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/oci/image"
+	"gbatch/oci/image/share"
 	"gbatch/oci/ref"
 )
 
@@ -34,6 +35,7 @@ type AheadNode struct {
 	Pulling func() bool // a rank pulls now
 	Healthy func() bool
 	Tell    func() // that something has come of a pull
+	Peers   func(*api.ImagePeers) []share.Peer
 }
 
 // NewAhead makes the list of what to pull ahead; Run works on it.
@@ -177,7 +179,7 @@ func (p *Ahead) pullImage(ctx context.Context, w api.Prepull) error {
 	if w.Digest != "" {
 		name = name.WithDigest(w.Digest)
 	}
-	req := image.PullRequest{Ref: name, Credentials: creds}
+	req := image.PullRequest{Ref: name, Credentials: creds, Peers: p.Peers(w.Peers)}
 	if w.Registry != nil {
 		req.Credentials = &ref.Credentials{Username: w.Registry.Username, Password: w.Registry.Password}
 	}

@@ -26,7 +26,17 @@ type Holds struct {
 	used map[job.RankID][]string // digests
 }
 
-func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
+// Told is told what pulls cost.
+type Told struct {
+	Pulled func(took time.Duration, err error)
+	Came   func(bytes int64, peer bool) // of layers, and whether from another node
+}
+
+func Open(c *config.Config, told Told) (*Holds, error) {
+	peers := image.Peers{Came: told.Came}
+	if c.Images.Peers.Listen != "" {
+		peers.Keep = int64(c.Images.Peers.Keep)
+	}
 	store, err := image.Open(image.Config{
 		Dir:             c.Images.Dir,
 		Dial:            dialer(c),
@@ -40,11 +50,12 @@ func Open(c *config.Config, pulled func(time.Duration, error)) (*Holds, error) {
 		// What is more than may be kept is not worth the disk that it takes.
 		MaxUnpackedBytes: max(int64(c.Images.MaxSize), 100<<20),
 		MinFree:          int64(c.MinFree),
+		Peers:            peers,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Holds{Store: store, pulled: pulled, used: map[job.RankID][]string{}}, nil
+	return &Holds{Store: store, pulled: told.Pulled, used: map[job.RankID][]string{}}, nil
 }
 
 // Pull brings an image here and holds it until drop.

@@ -32,7 +32,7 @@ func local(t *testing.T) (c *config.Config, u *Holds, img *image.Image, runs job
 		t.Fatal(err)
 	}
 	c = &config.Config{Images: config.Images{Dir: filepath.Join(dir, "store"), LocalRoots: []string{dir}}}
-	if u, err = Open(c, func(time.Duration, error) {}); err != nil {
+	if u, err = Open(c, Told{Pulled: func(time.Duration, error) {}}); err != nil {
 		t.Fatal(err)
 	}
 	name, _, err := ref.Parse("oci:" + filepath.Join(dir, "layout") + "@" + digest)
@@ -88,7 +88,7 @@ func TestDamagedImageRecord(t *testing.T) {
 	if err := os.WriteFile(record, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if u, err = Open(c, func(time.Duration, error) {}); err != nil {
+	if u, err = Open(c, Told{Pulled: func(time.Duration, error) {}}); err != nil {
 		t.Fatal(err)
 	}
 	defer u.Close()

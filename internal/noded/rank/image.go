@@ -14,12 +14,14 @@ import (
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci/image"
+	"gbatch/oci/image/share"
 	"gbatch/oci/ref"
 )
 
 // pulled is the rank's image.
 type pulled struct {
 	login        *api.Credential // until the image is here
+	peers        []share.Peer    // likewise
 	*image.Image                 // nil: an earlier daemon started the rank
 }
 
@@ -37,7 +39,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 	}
 	began := time.Now()
 	s.setPhase(node.PhasePulling)
-	req := image.PullRequest{Ref: name, Progress: s.pullProgress, Credentials: creds}
+	req := image.PullRequest{Ref: name, Progress: s.pullProgress, Credentials: creds, Peers: p.peers}
 	if p.login != nil {
 		req.Credentials = &ref.Credentials{Username: p.login.Username, Password: p.login.Password}
 	}
@@ -46,7 +48,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 		return err
 	}
 	// From here on nothing needs the password.
-	p.login = nil
+	p.login, p.peers = nil, nil
 	p.Image = img
 	s.change(contact.WithinProgress, func(st *node.RankStatus) {
 		st.Phase, st.Progress, st.Image = node.PhaseStarting, "", img.Digest

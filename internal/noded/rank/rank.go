@@ -24,6 +24,7 @@ import (
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/image/share"
 	"gbatch/oci/lease"
 	"gbatch/oci/runtimes"
 )
@@ -44,6 +45,7 @@ type Node struct {
 	NoMaps   error                       // why containers have the node's ids; nil: they have their users'
 	Runtimes map[string]runtimes.Runtime // that jobs may ask for
 	Images   *images.Holds
+	Peers    func(*api.ImagePeers) []share.Peer // other nodes that may have layers
 	Data     *data.Data
 	Disk     *disk.Disk
 	Storage  *storage.Roots
@@ -115,11 +117,11 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	log := n.Log.With("rank", id.String(), "job", uint64(id.Job))
 	dir := n.Dir(id)
 	r := &Rank{log: log, slot: slot{places: n.Slots}, recipe: recipe{
-		node: n, state: newState(id, log, n.Tell), image: pulled{login: o.Registry},
+		node: n, state: newState(id, log, n.Tell), image: pulled{login: o.Registry, peers: n.Peers(o.ImagePeers)},
 		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: (&order{dir: dir}).secretsDir()},
 	}}
 	r.state.status.UUID = o.UUID
-	o.Registry, o.Spec = nil, o.Spec.OfRank(uint32(id.Rank))
+	o.Registry, o.ImagePeers, o.Spec = nil, nil, o.Spec.OfRank(uint32(id.Rank))
 	r.order = order{id: id, at: id, dir: dir, RunOrder: o}
 	return r
 }

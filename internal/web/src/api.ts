@@ -445,6 +445,17 @@ export type IdleGPU = {
   window: string
 }
 
+export type ImagePeer = {
+  address: string
+  node: string
+}
+
+export type ImagePeers = {
+  authority: string
+  nodes: Array<ImagePeer> | null
+  ticket: string
+}
+
 export type Input = {
   cache?: boolean
   path: string
@@ -467,6 +478,7 @@ export type Inventory = {
   gang?: boolean
   gpus?: Array<InventoryGPU> | null
   hostname: string
+  imagePort?: number
   memBytes: number
   noHost?: boolean
   privileged?: boolean
@@ -984,6 +996,7 @@ export type Prepull = {
   digest?: string
   image: string
   job: number
+  peers?: ImagePeers
   registry?: Credential
 }
 
@@ -1228,6 +1241,7 @@ export type RunOrder = {
   digest?: string
   graceMs: number
   ids?: number
+  imagePeers?: ImagePeers
   initial?: string
   limitMs?: number
   logs?: LogPlace
