@@ -63,7 +63,7 @@ func (o *Drain) Run(ctx context.Context, a *cli.App) error {
 			fmt.Fprintf(a.Out, "%s%s drained\n", gpuOf(o.GPU), node)
 		}
 		for _, j := range res.Evicted {
-			fmt.Fprintf(a.Out, "  job %s (%s) of %s %s\n", j.ID, j.Name, j.User, j.What)
+			errs = append(errs, a.Tell("  job %s (%s) of %s %s", j.ID, j.Name, j.User, j.What))
 		}
 	}
 	if err := errors.Join(errs...); err != nil || !o.Wait && o.Deadline == 0 {

@@ -2,7 +2,6 @@ package adm
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -82,11 +81,11 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	if made.Every != nil {
 		more = ", again " + reserved.Again(made.Every)
 	}
-	fmt.Fprintf(a.Out, "reservation %s of %s from %s until %s%s\n", r.Name, reserved.What(*made), made.Start.In(zone).Format(time.RFC3339), made.End.In(zone).Format(time.RFC3339), more)
-	if !r.Maintenance {
-		fmt.Fprintf(a.Out, "jobs use it with \"reservationIds\": [\"%s\"]\n", made.UUID)
+	err = a.Tell("reservation %s of %s from %s until %s%s", r.Name, reserved.What(*made), made.Start.In(zone).Format(time.RFC3339), made.End.In(zone).Format(time.RFC3339), more)
+	if !r.Maintenance && err == nil {
+		err = a.Tell("jobs use it with \"reservationIds\": [\"%s\"]", made.UUID)
 	}
-	return nil
+	return err
 }
 
 // Unreserve is gadm unreserve.
