@@ -230,12 +230,14 @@ func (l *Loop) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+		case <-l.inbox.more:
+		case <-timer.C:
+		}
+		if ctx.Err() != nil { // nothing is begun any more, whatever waits
 			if err := l.store.Commit(l.recordRefused(true)); err != nil && l.confirm == nil { // who leads no more may not
 				return fmt.Errorf("commit: %w", err)
 			}
 			return nil
-		case <-l.inbox.more:
-		case <-timer.C:
 		}
 		if err := l.turn(l.inbox.take()); err != nil {
 			return err
