@@ -115,8 +115,8 @@ func (m *machine) start() {
 	}
 	d.contact = contact.Open(contact.Options{
 		Name: m.name, File: "contact", Records: "records", Boot: boot, Lease: time.Minute, Controller: m, Credential: credential, Node: d, Log: m.w.log,
-		Machine: contact.Machine{Steady: m.steady, Wall: m.wall, Files: m, Draw: func(most time.Duration) time.Duration {
-			return between(m.w.draw("pause", m.name), 0, most-1)
+		Machine: contact.Machine{Steady: m.steady, Wall: m.wall, Files: m, Draw: func(loop string, most time.Duration) time.Duration {
+			return between(m.w.draw("pause", m.name, loop), 0, most-1)
 		}},
 	})
 	m.w.note("daemon of %s runs, with %d ranks", m.name, len(m.ranks))

@@ -59,7 +59,7 @@ type Machine struct {
 	Steady func() time.Duration // its clock that runs from boot and through sleep
 	Wall   func() time.Time     // the one that people set
 	Files  Files
-	Draw   func(most time.Duration) time.Duration // at random, so that nodes do not come back together
+	Draw   func(loop string, most time.Duration) time.Duration // below most, at random for each loop, so that they do not come back together
 }
 
 // Files are the small files that are read at the start and replaced as a whole.
@@ -86,6 +86,14 @@ func (m Machine) own() Machine {
 		m.Files = disk{}
 	}
 	return m
+}
+
+// backoff is between the tries of a loop.
+func (m Machine) backoff(loop string) client.Backoff {
+	if m.Draw == nil {
+		return client.Backoff{}
+	}
+	return client.Backoff{Draw: func(most time.Duration) time.Duration { return m.Draw(loop, most) }}
 }
 
 // Contact is the exchange with the controller.
@@ -143,7 +151,7 @@ func (c *Contact) Heard() bool {
 
 // poll keeps one long poll open. It is how orders arrive.
 func (c *Contact) poll(ctx context.Context) {
-	pause := client.Backoff{Draw: c.Machine.Draw}
+	pause := c.Machine.backoff("poll")
 	wait := time.Duration(0) // the first sync is answered at once
 	for ctx.Err() == nil {
 		err := c.Credential.Ready(ctx, c.Controller, c.Log)
@@ -165,7 +173,7 @@ func (c *Contact) poll(ctx context.Context) {
 // sendUpdates sends one sync for all that changed since the last one; never more
 // than one is in flight.
 func (c *Contact) sendUpdates(ctx context.Context) {
-	pause := client.Backoff{Draw: c.Machine.Draw}
+	pause := c.Machine.backoff("updates")
 	for c.updates.due(ctx) == nil {
 		for ctx.Err() == nil {
 			err := c.sync(ctx, 0)
@@ -229,6 +237,9 @@ func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
 func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if wait == 0 {
+		c.updates.taken()
+	}
 	req := c.Node.Report()
 	req.Records = c.records.text
 	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), c.Machine.Wall().UnixMilli()
@@ -253,10 +264,10 @@ func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	if resp.Version == c.order.seen { // not one that came late
 		c.Node.OrderReboot(resp.Reboot)
 	}
-	c.mu.Unlock()
 	if resp.WantInventory {
 		c.Tell(AtOnce)
 	}
+	c.mu.Unlock()
 	for _, s := range resp.Streams {
 		c.Node.Stream(ctx, s)
 	}

@@ -42,18 +42,15 @@ func (u *updates) tell(within time.Duration) {
 	}
 }
 
-// due waits until there is something to tell, and takes it over.
+// due waits until there is something to tell. It stays due until it is taken.
 func (u *updates) due(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		u.mu.Lock()
 		at := u.at
-		left := time.Until(at)
-		if !at.IsZero() && left <= 0 {
-			u.at = time.Time{}
-		}
 		u.mu.Unlock()
+		left := time.Until(at)
 		switch {
 		case at.IsZero():
 			left = time.Hour
@@ -68,4 +65,11 @@ func (u *updates) due(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// taken says that a report is about to be gathered: it has all that was to be told by now.
+func (u *updates) taken() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.at = time.Time{}
 }
