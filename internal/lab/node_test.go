@@ -106,6 +106,7 @@ func (m *machine) cut() {
 	m.mu.Lock()
 	power, off := m.power, m.off
 	m.power = nil
+	m.s.truth.off(m.name)
 	for _, r := range m.ranks {
 		m.s.truth.over(r.run, -1)
 	}

@@ -250,8 +250,11 @@ func (o *oracle) outcome(x *sent, j api.PastJob, tasks int) {
 	}
 	runs := o.s.truth.of(x.number)
 	lost := slices.ContainsFunc(runs, func(r *run) bool { return r.code == -1 })
+	if j.State != want && j.Reason == string(job.NodeFail) && o.s.truth.untold(x.number, j.ReasonText) {
+		lost = true
+	}
 	if j.State != want && !lost {
-		o.s.found.wrong("job %d of %s ends %s %s (%s), want %s", x.number, x.user, j.State, j.Reason, j.ReasonText, want)
+		o.s.found.wrong("job %d of %s ends %s %s (%s), want %s; truly %v", x.number, x.user, j.State, j.Reason, j.ReasonText, want, runs)
 	}
 	if want == job.Failed && j.Reason != string(job.MaxRuntime) && !lost && len(runs) != 1+x.retries {
 		o.s.found.wrong("job %d was tried %d times, and has %d retries", x.number, len(runs), x.retries)

@@ -27,6 +27,34 @@ type truth struct {
 	mu    sync.Mutex
 	runs  []*run
 	alive map[*run]bool
+	cuts  []cut
+}
+
+// cut is when a machine was switched off.
+type cut struct {
+	node string
+	at   time.Time
+}
+
+func (u *truth) off(node string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.cuts = append(u.cuts, cut{node, time.Now()})
+}
+
+// untold says that a machine was switched off before it had one of a job's ranks, or before it could tell how that ended.
+func (u *truth) untold(number job.Number, why string) bool {
+	runs := u.of(number)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.ContainsFunc(u.cuts, func(c cut) bool {
+		if !strings.Contains(why, c.node) {
+			return false
+		}
+		here := func(r *run) bool { return r.node == c.node }
+		just := func(r *run) bool { d := c.at.Sub(r.ended); return here(r) && d >= 0 && d < 2*time.Second }
+		return !slices.ContainsFunc(runs, here) || slices.ContainsFunc(runs, just)
+	})
 }
 
 func (u *truth) assigned(m *machine, r *rank) *run {
@@ -166,4 +194,8 @@ func (f *findings) told() string {
 		list = append(list, fmt.Sprintf("%s: %d", name, f.said[name]))
 	}
 	return strings.Join(list, ", ")
+}
+
+func (x *run) String() string {
+	return fmt.Sprintf("%s on %s from %s, began %s, over %s with %d", x.id, x.node, x.assigned.UTC().Format(time.StampMilli), x.begun.UTC().Format(time.StampMilli), x.ended.UTC().Format(time.StampMilli), x.code)
 }
