@@ -21,7 +21,7 @@ func (e *elector) Apply(entry []byte) (any, error) {
 }
 
 func (e *elector) propose(l *raft.Log) (any, error) {
-	if err := e.m.gate(e.ctx); err != nil {
+	if err := e.m.gate(e.ctx, "propose"); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
@@ -60,7 +60,7 @@ func (e *elector) propose(l *raft.Log) (any, error) {
 
 // Confirm asks the others.
 func (e *elector) Confirm(term uint64) error {
-	if err := e.m.gate(e.ctx); err != nil {
+	if err := e.m.gate(e.ctx, "confirm"); err != nil {
 		return err
 	}
 	e.mu.Lock()

@@ -31,13 +31,25 @@ func severally(seed uint64, controllers int, lasts time.Duration) history {
 // TestChaos: whatever befalls its parts, a site keeps its word.
 func TestChaos(t *testing.T) {
 	lasts := time.Duration(*hours * float64(time.Hour))
+	through(t, *from, *seeds, func(seed uint64) history {
+		if *many > 1 {
+			return severally(seed, *many, lasts)
+		}
+		return usual(seed, lasts)
+	})
+}
+
+// TestChaosSeverally: so does one with three controllers.
+func TestChaosSeverally(t *testing.T) {
+	through(t, 1, 3, func(seed uint64) history { return severally(seed, 3, 30*time.Minute) })
+}
+
+// through lives through the histories of seeds.
+func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history) {
 	sum := tally{faults: map[string]int{}, states: map[string]bool{}}
 	took, histories := time.Duration(0), 0
-	for seed := *from; seed < *from+uint64(*seeds); seed++ {
-		h := usual(seed, lasts)
-		if *many > 1 {
-			h = severally(seed, *many, lasts)
-		}
+	for seed := from; seed < from+uint64(seeds); seed++ {
+		h := of(seed)
 		out := live(t, h)
 		sum.add(out.tally)
 		took, histories = took+out.took, histories+1
@@ -45,7 +57,7 @@ func TestChaos(t *testing.T) {
 			continue
 		}
 		least, why := shrink(t, h, out.violation)
-		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d): %s", seed, out.violation, seed, *hours, *many, why)
+		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d): %s", seed, out.violation, seed, h.lasts.Hours(), max(1, h.controllers), why)
 		for _, f := range least.faults {
 			t.Logf("  %s", f)
 		}
@@ -85,6 +97,7 @@ func shrink(t *testing.T, h history, why string) (history, string) {
 func TestSameSeedSameHistory(t *testing.T) {
 	for seed := range uint64(3) {
 		sameHistory(t, usual(seed+1, 20*time.Minute))
+		sameHistory(t, severally(seed+1, 3, 10*time.Minute))
 	}
 }
 

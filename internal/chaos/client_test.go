@@ -55,7 +55,7 @@ const tries = 6
 // ask calls the controller until it answers.
 func ask[A any](ctx context.Context, c *client, serve func(context.Context, *process) (A, error)) (answer A, err error) {
 	for range tries {
-		if answer, err = call(ctx, c.w.net, c.name, 0, serve); !unknown(err) {
+		if answer, err = call(ctx, c.w.net, request{who: c.name}, serve); !unknown(err) {
 			return answer, err
 		}
 		if sleep(ctx, between(c.w.draw("retry", c.name), time.Second, 5*time.Second)) != nil {

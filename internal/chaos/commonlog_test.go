@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -100,7 +101,7 @@ func (e *elector) sync() error {
 
 // run looks whether another member leads, until the process ends.
 func (e *elector) run() {
-	for n := 0; sleep(e.ctx, between(e.w.draw("election", e.m.id, n), patience, 2*patience)) == nil && e.m.gate(e.ctx) == nil; n++ {
+	for n := 0; sleep(e.ctx, between(e.w.draw("election", e.m.id, n), patience, 2*patience)) == nil && e.m.gate(e.ctx, "run") == nil; n++ {
 		e.mu.Lock()
 		if e.role == leads && !e.majority(func(i int) bool { return e.w.now()-e.contact[i] < patience }) {
 			e.resign()
@@ -224,11 +225,19 @@ func (e *elector) lead() {
 
 // replicate brings another member to where this one is, as long as this one leads in a term.
 func (e *elector) replicate(to int, term uint64) {
-	for e.m.gate(e.ctx) == nil {
+	for {
+		// What is sent is what is there at a moment of its own, not while others add to it.
+		if sleep(e.ctx, between(e.w.draw("send", e.m.id, to), time.Microsecond, 100*time.Microsecond)) != nil || e.m.gate(e.ctx, fmt.Sprint("send", to)) != nil {
+			return
+		}
 		e.mu.Lock()
 		if e.role != leads || e.kept.term != term {
 			e.mu.Unlock()
 			return
+		}
+		select {
+		case <-e.wake[to]: // for what is sent now
+		default:
 		}
 		q := e.message(e.next[to])
 		e.mu.Unlock()
@@ -313,7 +322,7 @@ type answer struct {
 
 // append takes entries of who leads.
 func (e *elector) append(q entries) answer {
-	if e.m.gate(e.ctx) != nil {
+	if e.m.gate(e.ctx, fmt.Sprint("append", q.from, q.term, q.prev, len(q.list))) != nil {
 		return answer{}
 	}
 	e.mu.Lock()
@@ -358,7 +367,7 @@ func (e *elector) append(q entries) answer {
 
 // vote is given to one member in a term, that has all that this one has.
 func (e *elector) vote(q ballot) answer {
-	if e.m.gate(e.ctx) != nil {
+	if e.m.gate(e.ctx, fmt.Sprint("vote", q.from, q.term)) != nil {
 		return answer{}
 	}
 	e.mu.Lock()
@@ -389,7 +398,7 @@ func (e *elector) applies() {
 			return
 		case <-e.agreed:
 		}
-		for e.m.gate(e.ctx) == nil {
+		for e.m.gate(e.ctx, "apply") == nil {
 			e.mu.Lock()
 			if e.applied >= e.commit {
 				e.mu.Unlock()

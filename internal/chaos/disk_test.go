@@ -61,15 +61,26 @@ func (d *disk) wrap(name string, f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{f, d, strings.HasSuffix(name, ".log")}, nil
+	return &file{File: f, disk: d, log: strings.HasSuffix(name, ".log")}, nil
 }
 
 // file is one on it. Time passes only at syncs of the database's log, on which commits wait: at others
 // the database holds locks, and what waits for a lock keeps the bubble's clock from going on.
+// The end of a log takes none either: when the next one is begun depends on the database's own chance.
 type file struct {
 	vfs.File
-	disk *disk
-	log  bool
+	disk  *disk
+	log   bool
+	fresh atomic.Int64 // bytes since the last sync
+}
+
+// logEnd is more than what ends a log takes, and less than a commit does.
+const logEnd = 20
+
+func (f *file) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.fresh.Add(int64(n))
+	return n, err
 }
 
 func (f *file) Sync() error     { return f.sync(f.File.Sync) }
@@ -81,7 +92,7 @@ func (f *file) SyncTo(length int64) (full bool, err error) {
 }
 
 func (f *file) sync(do func() error) error {
-	if f.log && !f.disk.left.Load() {
+	if fresh := f.fresh.Swap(0); f.log && fresh > logEnd && !f.disk.left.Load() {
 		_ = sleep(context.Background(), syncTakes+time.Duration(f.disk.slow.Load()))
 	}
 	if f.disk.unsafe {

@@ -24,13 +24,14 @@ type member struct {
 	kept   *kept
 	stands atomic.Int64 // faults by which its process stands still
 
-	elector *elector // of the process that runs, guarded by mu; nil: none does
+	waited  map[string]int // for the process to go on, by who waits; guarded by mu
+	elector *elector       // of the process that runs, guarded by mu; nil: none does
 }
 
 // found makes the controllers, whose stores begin alike.
 func found(w *world) (out []*member) {
 	for i := range w.controllers {
-		m := &member{machineOfController: newController(w), id: i, kept: &kept{voted: -1}}
+		m := &member{machineOfController: newController(w), id: i, kept: &kept{voted: -1}, waited: map[string]int{}}
 		out = append(out, m)
 		first := out[0].disk
 		if i == 0 {
@@ -58,12 +59,21 @@ func (w *world) part(f fault) string {
 	return w.nodes_[f.on].name
 }
 
-// gate waits while the process stands still. What waited goes on at different times, as nobody says in which order.
-func (m *member) gate(ctx context.Context) error { return m.resumes(ctx, 300*time.Millisecond) }
+// gate waits while the process stands still. What waited goes on at different times, as nobody says in which order: who tells
+// those from each other that began to wait at one moment.
+func (m *member) gate(ctx context.Context, who string) error {
+	return m.resumes(ctx, who, 300*time.Millisecond)
+}
 
-func (m *member) resumes(ctx context.Context, most time.Duration) error {
-	for m.stands.Load() > 0 {
-		if err := sleep(ctx, between(m.w.draw("gate", m.id), time.Millisecond, most)); err != nil {
+func (m *member) resumes(ctx context.Context, who string, most time.Duration) error {
+	for n := 0; m.stands.Load() > 0; {
+		if n == 0 { // of those who wait for the same the order is that in which they came
+			m.mu.Lock()
+			m.waited[who]++
+			n = m.waited[who]
+			m.mu.Unlock()
+		}
+		if err := sleep(ctx, between(m.w.draw("gate", m.id, who, n), time.Millisecond, most)); err != nil {
 			return err
 		}
 	}
@@ -250,7 +260,7 @@ func (w *world) reached(ctx context.Context, r *rand.Rand) *process {
 	if w.ctl != nil {
 		return w.ctl.running()
 	}
-	first := r.IntN(len(w.members))
+	first, who := r.IntN(len(w.members)), fmt.Sprint(r.Uint64())
 	for i := range w.members {
 		m := w.members[(first+i)%len(w.members)]
 		p := m.running()
@@ -259,7 +269,7 @@ func (w *world) reached(ctx context.Context, r *rand.Rand) *process {
 		}
 		if m.stands.Load() > 0 { // it reads this when it goes on
 			late, cancel := context.WithTimeout(ctx, silence)
-			err := m.resumes(late, 10*time.Millisecond)
+			err := m.resumes(late, who, 10*time.Millisecond)
 			cancel()
 			if err != nil {
 				return nil

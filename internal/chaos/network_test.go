@@ -92,10 +92,18 @@ var (
 // silence is how long a caller waits, beyond how long the answer may take.
 const silence = 10 * time.Second
 
+// request is what somebody sends. Two of one sender at one moment are told apart by their texts.
+type request struct {
+	who  string
+	hold time.Duration // how long the answer may take
+	text string
+}
+
 // call sends a request and gives its answer, as the network has it: it may arrive twice or not at all, and so
 // may the answer. Serve is run in a process of the controller.
-func call[A any](ctx context.Context, n *network, who string, hold time.Duration, serve func(context.Context, *process) (A, error)) (answer A, err error) {
-	r := n.w.draw("call", who, hold > 0)
+func call[A any](ctx context.Context, n *network, q request, serve func(context.Context, *process) (A, error)) (answer A, err error) {
+	who, hold := q.who, q.hold
+	r := n.w.draw("call", q.who, q.hold > 0, q.text)
 	if err := sleep(ctx, n.delay(r)); err != nil {
 		return answer, err
 	}
@@ -116,7 +124,7 @@ func call[A any](ctx context.Context, n *network, who string, hold time.Duration
 			if n.w.sleep(later) != nil {
 				return
 			}
-			if p := n.w.reached(n.w.ctx, n.w.draw("again", who)); p != nil {
+			if p := n.w.reached(n.w.ctx, n.w.draw("again", who, q.text)); p != nil {
 				ctx, end := p.bounded(n.w.ctx)
 				defer end()
 				_, _ = serve(ctx, p)
@@ -126,16 +134,22 @@ func call[A any](ctx context.Context, n *network, who string, hold time.Duration
 	cx, end := p.bounded(ctx)
 	defer end()
 	answer, err = serve(cx, p)
-	if p.ctx.Err() != nil {
+	if p.ctx.Err() != nil || stopping(err) {
 		var none A
-		return none, errDown // who would have answered is dead
+		return none, errDown // who would have answered is dead, or dies at this moment
 	}
-	r = n.w.draw("answer", who, hold > 0)
+	r = n.w.draw("answer", who, hold > 0, q.text)
 	if n.lost(who, 1, r) {
 		var none A
 		return none, errors.Join(sleep(ctx, silence), errSilence)
 	}
 	return answer, errors.Join(sleep(ctx, n.delay(r)), err)
+}
+
+// stopping says that the answer is of a process that ends.
+func stopping(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && e.Code == api.CodeUnavailable
 }
 
 // NodeSync is the wire of a node's exchange.
@@ -151,7 +165,7 @@ func (m *machine) NodeSync(ctx context.Context, name string, req *api.SyncReques
 		return nil, err
 	}
 	sent, hold := time.Now(), time.Duration(req.WaitMS)*time.Millisecond
-	resp, err := call(ctx, w.net, name, hold, func(ctx context.Context, p *process) (*api.SyncResponse, error) {
+	resp, err := call(ctx, w.net, request{name, hold, drawn(*req)}, func(ctx context.Context, p *process) (*api.SyncResponse, error) {
 		return p.sync(ctx, name, body)
 	})
 	if err != nil {
@@ -169,6 +183,13 @@ func (m *machine) NodeSync(ctx context.Context, name string, req *api.SyncReques
 		w.plant.answer(req, &out, time.Since(sent))
 	}
 	return &out, nil
+}
+
+// drawn tells requests of a node from each other, by what is no chance of the production's.
+func drawn(req api.SyncRequest) string {
+	req.Instance, req.Records, req.Nonce = "", "", 0
+	text, _ := json.Marshal(req)
+	return string(text)
 }
 
 func (m *machine) JoinNode(context.Context, string, string, []byte) ([]byte, error) {

@@ -162,7 +162,12 @@ func (d *daemon) want(o api.Order) {
 		d.stop(r, stop{signal: s.Signal, grace: time.Duration(s.GraceMS) * time.Millisecond, reason: s.Reason, text: s.Text})
 	}
 	if r.phase == node.PhaseReady && r.goes {
-		m.w.wg.Go(func() { d.ready(r) })
+		soon := between(m.w.draw("go", m.name, o.ID), 10*time.Microsecond, time.Millisecond)
+		m.w.wg.Go(func() { // not while the node makes its next report, ends with the daemon
+			if sleep(d.ctx, soon) == nil {
+				d.ready(r)
+			}
+		})
 	}
 }
 
@@ -322,6 +327,9 @@ func (m *machine) ends(r *rank, e node.Exit) {
 // LeaseOver ends all that runs.
 func (d *daemon) LeaseOver(silent, grace time.Duration) {
 	m := d.m
+	if sleep(d.ctx, between(m.w.draw("over", m.name), time.Microsecond, time.Millisecond)) != nil {
+		return // not while the node makes its first report
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if d.dead || m.w.plant.noLease {
