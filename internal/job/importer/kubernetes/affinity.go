@@ -23,7 +23,7 @@ func readAffinity(d *decoder, n *node, k *manifest) {
 			}, k)
 		}, false},
 		{"podAffinity", readPodAffinity, false},
-		{"podAntiAffinity", foreign.Remark[manifest]("is not used: every job has its cores, memory and GPUs for itself; for a node of its own use gbatch.exclusive of a native job"), false},
+		{"podAntiAffinity", readPodAntiAffinity, false},
 	}, k)
 }
 
@@ -36,6 +36,23 @@ func readPodAffinity(d *decoder, n *node, k *manifest) {
 		{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest](leastLeft), false},
 	}, k)
 }
+
+// readPodAntiAffinity keeps the place of what is required: with several tasks at
+// once it is a problem, for they may share a node.
+func readPodAntiAffinity(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{
+		{"requiredDuringSchedulingIgnoredDuringExecution", func(d *decoder, n *node, k *manifest) {
+			if len(n.Kids) == 0 {
+				return
+			}
+			k.separate = n
+			d.Note(n, ownShare)
+		}, false},
+		{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest](ownShare), false},
+	}, k)
+}
+
+const ownShare = "is not used: every job has its cores, memory and GPUs for itself; for a node of its own use gbatch.exclusive of a native job"
 
 type expression struct {
 	key, operator string
