@@ -29,29 +29,6 @@ func readAffinity(d *decoder, n *node, k *manifest) {
 
 const leastLeft = "is not used: gbatch places jobs so that the least is left over"
 
-// readPodAffinity refuses to run beside other pods, unless that is only liked.
-func readPodAffinity(d *decoder, n *node, k *manifest) {
-	document.Object(d, n, []field[manifest]{
-		{"requiredDuringSchedulingIgnoredDuringExecution", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
-		{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest](leastLeft), false},
-	}, k)
-}
-
-// readPodAntiAffinity keeps the place of what is required: with several tasks at
-// once it is a problem, for they may share a node.
-func readPodAntiAffinity(d *decoder, n *node, k *manifest) {
-	document.Object(d, n, []field[manifest]{
-		{"requiredDuringSchedulingIgnoredDuringExecution", func(d *decoder, n *node, k *manifest) {
-			if len(n.Kids) == 0 {
-				return
-			}
-			k.separate = n
-			d.Note(n, ownShare)
-		}, false},
-		{"preferredDuringSchedulingIgnoredDuringExecution", foreign.Remark[manifest](ownShare), false},
-	}, k)
-}
-
 const ownShare = "is not used: every job has its cores, memory and GPUs for itself; for a node of its own use gbatch.exclusive of a native job"
 
 type expression struct {

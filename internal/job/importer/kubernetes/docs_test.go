@@ -28,5 +28,8 @@ func TestDocs(t *testing.T) {
 		document.Names(deviceFields),
 		document.Names(requestFields(true)),
 		document.Names(podClaimFields),
+		document.Names(podTermFields),
+		document.Names(podSelectorFields),
+		document.Names(podExpressionFields),
 	)...)
 }

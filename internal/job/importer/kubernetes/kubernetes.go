@@ -53,7 +53,9 @@ type manifest struct {
 	queue       string // of Kueue, which has the job on hold until it may run
 	held        *node  // suspend: true
 	subdomain   *node  // where pods find each other by name
-	separate    *node  // what pods may not share a node with
+
+	nearTerms  []podTerm // pods beside which this job's must run
+	apartTerms []podTerm // pods beside which they may not
 
 	claims    map[string]*claim // by kind and name
 	podClaims []podClaim
@@ -322,10 +324,7 @@ func (k *manifest) tasks(d *decoder, n *node) {
 		d.Problem(k.subdomain, "is where pods find each other, and tasks of a job do not: each runs when there is room",
 			"for ranks that run at once and talk to each other submit a native job with gbatch.nodes, which find each other by MASTER_ADDR and GBATCH_NODE_ADDRESSES; remove it if the tasks do not")
 	}
-	if k.separate != nil && completions > 1 && parallelism > 1 {
-		d.Problem(k.separate, "keeps pods on nodes of their own, and tasks of a job may share a node",
-			"for one rank on each of several nodes submit a native job with gbatch.nodes; remove it if tasks may share a node: each has its cores, memory and GPUs for itself")
-	}
+	k.neighbours(d, completions > 1 && parallelism > 1)
 	if completions == 1 && !k.indexed {
 		return
 	}
