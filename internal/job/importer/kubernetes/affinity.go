@@ -85,7 +85,7 @@ func (k *manifest) expect(d *decoder, e expression) {
 			d.Problem(e.at, fmt.Sprintf("has the value %s, which is no number of MiB", document.Quote(e.values[0])), "")
 			return
 		}
-		k.spec.Request.Resources.GPUMemoryGB = max(k.spec.Request.Resources.GPUMemoryGB, mib>>10+1)
+		k.labelled.memoryGB = max(k.labelled.memoryGB, mib>>10+1)
 		d.Note(e.at, fmt.Sprintf("is understood as GPUs with %d GiB or more", mib>>10+1))
 	case e.operator == "Exists":
 		d.Problem(e.at, "asks whether a label exists, which is not supported", "use operator In with the label's values")
@@ -189,7 +189,7 @@ func ownMeaning(label string) bool {
 
 // require asks for nodes whose label has one of the values.
 func (k *manifest) require(d *decoder, n *node, label string, values []string) {
-	r, g := &k.spec.Request.Resources, k.spec.Gbatch
+	g := k.spec.Gbatch
 	switch {
 	case ofEveryNode(label):
 		if !slices.Contains(values, "linux") && !slices.Contains(values, "amd64") && !slices.Contains(values, "arm64") {
@@ -198,10 +198,11 @@ func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 	case label == "kubernetes.io/hostname":
 		g.NodeNames = append(g.NodeNames, values...)
 	case ofModel(label):
-		for _, v := range values { // labels of nodes have - for the blanks and a prefix of the model's name
-			r.GPUModel = append(r.GPUModel, productModel(v))
+		var models []string
+		for _, v := range values {
+			models = append(models, productModels(v)...)
 		}
-		d.Note(n, "is understood as the GPU model "+strings.Join(r.GPUModel, " or "))
+		k.labelled.narrow(d, n, models)
 	default:
 		d.AnyFeature(n, g, label, values...)
 	}

@@ -169,8 +169,9 @@ func (r *devices) selects(known *patterns, part string) bool {
 		return m[1] == "gpu"
 	}
 	if m := known.ofProduct.FindStringSubmatch(part); m != nil {
-		r.models = append(r.models, productModel(m[1]))
-		return len(r.models) == 1
+		first := len(r.models) == 0
+		r.models = productModels(m[1])
+		return first
 	}
 	if m := known.hasProduct.FindStringSubmatch(part); m != nil {
 		r.models = append(r.models, strings.ToUpper(m[1]+m[2]))
@@ -195,12 +196,6 @@ func (r *devices) selects(known *patterns, part string) bool {
 // knownClass says whether devices of a class, or of a driver, are GPUs of NVIDIA. The
 // class of the documentation's example stands for any GPU.
 func knownClass(name string) bool { return name == "gpu.nvidia.com" || name == "gpu.example.com" }
-
-// productModel is a GPU's model as it is asked for, of a product's name.
-func productModel(product string) string {
-	model := strings.TrimPrefix(strings.ReplaceAll(strings.ToUpper(product), "-", " "), "NVIDIA ")
-	return strings.TrimPrefix(strings.TrimPrefix(model, "TESLA "), "GEFORCE ")
-}
 
 // takeClaim reads a claim, or a template of claims, that lies beside the job: true, it
 // is one.

@@ -56,6 +56,7 @@ type manifest struct {
 
 	nearTerms  []podTerm // pods beside which this job's must run
 	apartTerms []podTerm // pods beside which they may not
+	labelled   gpuLabels
 
 	claims    map[string]*claim // by kind and name
 	podClaims []podClaim
@@ -290,6 +291,7 @@ func (k *manifest) combine(d *decoder, n *node) {
 	}
 	if k.main != nil {
 		k.containers(d)
+		k.labelledGPUs(d)
 	}
 	if k.jobSpec != nil {
 		k.tasks(d, k.jobSpec)

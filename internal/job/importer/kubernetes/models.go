@@ -1,0 +1,75 @@
+package kubernetes
+
+import (
+	"slices"
+	"strings"
+)
+
+var noBlanks = strings.NewReplacer(" ", "", "-", "")
+
+// gpuLabels is what labels of nodes say of the GPUs on them, beside what containers ask
+// for: a job's are as both say.
+type gpuLabels struct {
+	at       *node
+	models   []string // any of these, each a part of a model's name
+	memoryGB int
+}
+
+// narrow takes one label's models: with several labels a GPU is as all of them say.
+func (g *gpuLabels) narrow(d *decoder, n *node, models []string) {
+	if g.models != nil {
+		if models = bothModels(g.models, models); len(models) == 0 {
+			d.Problem(n, "is another GPU model than "+strings.Join(g.models, " or ")+", which the job asks for as well", "keep one of them")
+			return
+		}
+	}
+	g.at, g.models = n, models
+	d.Note(n, "is understood as the GPU model "+strings.Join(models, " or "))
+}
+
+// labelledGPUs keeps the job's GPUs to what labels say of them.
+func (k *manifest) labelledGPUs(d *decoder) {
+	r, g := &k.spec.Request.Resources, k.labelled
+	r.GPUMemoryGB = max(r.GPUMemoryGB, g.memoryGB)
+	switch {
+	case len(g.models) == 0:
+	case len(r.GPUModel) == 0:
+		r.GPUModel = g.models
+	default:
+		both := bothModels(g.models, r.GPUModel)
+		if len(both) == 0 {
+			d.Problem(g.at, "is another GPU model than "+strings.Join(r.GPUModel, " or ")+", which the container asks for", "keep one of them")
+			return
+		}
+		r.GPUModel = both
+	}
+}
+
+// productModels is a GPU's model as it is asked for, of the name of a product. Labels of
+// nodes have - for each blank, and some models, as A100-SXM4-80GB, have it themselves.
+func productModels(product string) []string {
+	blanks := strings.TrimPrefix(strings.ReplaceAll(strings.ToUpper(product), "-", " "), "NVIDIA ")
+	blanks = strings.TrimPrefix(strings.TrimPrefix(blanks, "TESLA "), "GEFORCE ")
+	if dashes := strings.ReplaceAll(blanks, " ", "-"); dashes != blanks {
+		return []string{blanks, dashes}
+	}
+	return []string{blanks}
+}
+
+// bothModels are the models of which each list has a part, or the whole: A100 and
+// A100 SXM4 80GB are the latter. Blanks do not matter, as resources are named without.
+func bothModels(a, b []string) []string {
+	var both []string
+	for _, one := range a {
+		for _, other := range b {
+			bare, than := noBlanks.Replace(one), noBlanks.Replace(other)
+			switch {
+			case strings.Contains(bare, than) && !slices.Contains(both, one):
+				both = append(both, one)
+			case !strings.Contains(bare, than) && strings.Contains(than, bare) && !slices.Contains(both, other):
+				both = append(both, other)
+			}
+		}
+	}
+	return both
+}
