@@ -87,6 +87,8 @@ func (k *manifest) expect(d *decoder, e expression) {
 		}
 		k.labelled.memoryGB = max(k.labelled.memoryGB, mib>>10+1)
 		d.Note(e.at, fmt.Sprintf("is understood as GPUs with %d GiB or more", mib>>10+1))
+	case e.operator == "Exists" && (ofModel(e.key) || e.key == gpuMemoryLabel || e.key == gpuPresentLabel || e.key == "nvidia.com/gpu.count"):
+		k.labelled.present = append(k.labelled.present, e)
 	case e.operator == "Exists":
 		d.Problem(e.at, "asks whether a label exists, which is not supported", "use operator In with the label's values")
 	default:
@@ -94,7 +96,10 @@ func (k *manifest) expect(d *decoder, e expression) {
 	}
 }
 
-const gpuMemoryLabel = "nvidia.com/gpu.memory" // in MiB
+const (
+	gpuMemoryLabel  = "nvidia.com/gpu.memory"  // in MiB
+	gpuPresentLabel = "nvidia.com/gpu.present" // true
+)
 
 // maxLists bounds the lists that terms become, and maxAny what each may have.
 const maxLists, maxAny = 32, 100
@@ -195,6 +200,8 @@ func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 		if !slices.Contains(values, "linux") && !slices.Contains(values, "amd64") && !slices.Contains(values, "arm64") {
 			d.Problem(n, fmt.Sprintf("is %s, which no node is", document.Quote(strings.Join(values, ", "))), "")
 		}
+	case label == gpuPresentLabel && slices.Equal(values, []string{"true"}):
+		k.labelled.present = append(k.labelled.present, expression{key: label, operator: "In", values: values, at: n})
 	case label == "kubernetes.io/hostname":
 		g.NodeNames = append(g.NodeNames, values...)
 	case ofModel(label):

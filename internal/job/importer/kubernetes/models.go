@@ -13,6 +13,7 @@ type gpuLabels struct {
 	at       *node
 	models   []string // any of these, each a part of a model's name
 	memoryGB int
+	present  []expression // which say no more than that there are some
 }
 
 // narrow takes one label's models: with several labels a GPU is as all of them say.
@@ -31,6 +32,16 @@ func (g *gpuLabels) narrow(d *decoder, n *node, models []string) {
 func (k *manifest) labelledGPUs(d *decoder) {
 	r, g := &k.spec.Request.Resources, k.labelled
 	r.GPUMemoryGB = max(r.GPUMemoryGB, g.memoryGB)
+	for _, e := range g.present {
+		switch {
+		case r.GPUs != 0:
+			d.Note(e.at, "is not used: the job asks for GPUs, which only such nodes have")
+		case e.operator == "In":
+			d.AnyFeature(e.at, k.spec.Gbatch, e.key, e.values...)
+		default:
+			d.Problem(e.at, "asks for a node with GPUs, and the job for none", "ask for nvidia.com/gpu in the container's limits if it uses them, else remove it")
+		}
+	}
 	switch {
 	case len(g.models) == 0:
 	case len(r.GPUModel) == 0:

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"slices"
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
@@ -74,18 +75,41 @@ func podFields() []field[manifest] {
 		{"serviceAccount", foreign.Remark[manifest](noAPI), false},
 		{"automountServiceAccountToken", foreign.Remark[manifest](noAPI), false},
 		{"enableServiceLinks", foreign.Remark[manifest](noAPI), false},
-		{"dnsPolicy", foreign.Remark[manifest]("is not used: names are resolved as on the node"), false},
+		{"dnsPolicy", foreign.Remark[manifest](nodeNames), false},
 		{"topologySpreadConstraints", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
 		{"priority", foreign.Refuse[manifest]("use gbatch.priority of a native job"), false},
 		{"hostAliases", foreign.Refuse[manifest]("use addresses"), false},
-		{"dnsConfig", foreign.Refuse[manifest]("names are resolved as on the node"), false},
+		{"dnsConfig", readDNS, false},
 		{"hostname", foreign.Remark[manifest]("is not used: the host name is the node's or the job's"), false},
 		{"subdomain", func(_ *decoder, n *node, k *manifest) { k.subdomain = n }, false},
 		{"resourceClaims", readPodClaims, false},
 	}
 }
 
-const noAPI = "is not used: there is no Kubernetes to talk to"
+const (
+	noAPI     = "is not used: there is no Kubernetes to talk to"
+	nodeNames = "is not used: names are resolved as on the node"
+)
+
+// readDNS takes what leaves the meaning of names as it is: servers behind the one that is
+// asked first, those that know public names, and how they are asked.
+func readDNS(d *decoder, n *node, k *manifest) {
+	document.Object(d, n, []field[manifest]{
+		{"nameservers", func(d *decoder, n *node, _ *manifest) {
+			private := slices.DeleteFunc(d.Strs(n), func(s string) bool { return slices.Contains(publicServers, s) })
+			if policy := n.Up.Up.Given("dnsPolicy"); len(private) > 0 && policy != nil && policy.Text == "None" {
+				d.Problem(n, "are the only servers that are asked with dnsPolicy None, and names are resolved as on the node", "remove them where the node knows the names, too, else use addresses")
+				return
+			}
+			d.Note(n, nodeNames)
+		}, false},
+		{"searches", foreign.Refuse[manifest]("write the names with their domains"), false},
+		{"options", foreign.Remark[manifest](nodeNames), false},
+	}, k)
+}
+
+// publicServers know the names that everybody knows, nodes too.
+var publicServers = []string{"8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "149.112.112.112"}
 
 // readSelector makes labels of nodes features: name=value.
 func readSelector(d *decoder, n *node, k *manifest) {
