@@ -100,7 +100,7 @@ var containerFields = []field[container]{
 	{"readinessProbe", foreign.Remark[container]("is not used: it says from when on a service sends requests, and there is none"), false},
 	{"startupProbe", foreign.Remark[container](hangs), false},
 	{"resizePolicy", foreign.Remark[container]("is not used: gqueue resize changes what a running job has"), false},
-	{"lifecycle", foreign.Refuse[container]("handle SIGTERM in the program"), false},
+	{"lifecycle", readLifecycle, false},
 	{"volumeDevices", foreign.Refuse[container]("use volumeMounts"), false},
 	{"restartPolicy", foreign.Refuse[container]("what runs beside the container, a sidecar, is not supported: start it in the command"), false},
 }

@@ -28,6 +28,7 @@ func TestDocs(t *testing.T) {
 		document.Names(deviceFields),
 		document.Names(requestFields(true)),
 		document.Names(podClaimFields),
+		document.Names(lifecycleFields),
 		document.Names(podTermFields),
 		document.Names(podSelectorFields),
 		document.Names(podExpressionFields),

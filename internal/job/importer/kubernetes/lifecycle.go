@@ -1,0 +1,29 @@
+package kubernetes
+
+import (
+	"strings"
+
+	"gbatch/internal/document"
+	"gbatch/internal/job/importer/foreign"
+)
+
+// lifecycleFields are what a container does at its start and its end.
+var lifecycleFields = []field[container]{
+	{"preStop", foreign.Refuse[container]("let the command do it when it is to stop, before the program hears of it: " +
+		"in a shell `trap 'HOOK; kill $!; wait $!' TERM; PROGRAM & wait $!`"), false},
+	{"postStart", foreign.Refuse[container]("let the command start it beside the program: in a shell `HOOK & exec PROGRAM`; what is to end before the program begins can be an init container"), false},
+	{"stopSignal", func(d *decoder, n *node, c *container) {
+		if c.prefix != "" {
+			d.Problem(n, "is of an init container, which is stopped as the job's own", "remove it, or give it to the container")
+			return
+		}
+		if word, ok := d.OneOf(n, "SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"); ok {
+			c.spec.Gbatch.StopSignal = strings.TrimPrefix(word, "SIG")
+			d.Becomes("gbatch.stopSignal", n)
+		}
+	}, false},
+}
+
+func readLifecycle(d *decoder, n *node, c *container) {
+	document.Object(d, n, lifecycleFields, c)
+}
