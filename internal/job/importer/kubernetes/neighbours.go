@@ -15,18 +15,18 @@ type podTerm struct {
 	foreign bool         // it is about more than pods of the job's namespace
 }
 
-const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+const mustHold, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 
 func readPodAffinity(d *decoder, n *node, k *manifest) {
 	document.Object(d, n, []field[manifest]{
-		{required, func(d *decoder, n *node, k *manifest) { k.nearTerms = readPodTerms(d, n) }, false},
+		{mustHold, func(d *decoder, n *node, k *manifest) { k.nearTerms = readPodTerms(d, n) }, false},
 		{preferred, foreign.Remark[manifest](leastLeft), false},
 	}, k)
 }
 
 func readPodAntiAffinity(d *decoder, n *node, k *manifest) {
 	document.Object(d, n, []field[manifest]{
-		{required, func(d *decoder, n *node, k *manifest) { k.apartTerms = readPodTerms(d, n) }, false},
+		{mustHold, func(d *decoder, n *node, k *manifest) { k.apartTerms = readPodTerms(d, n) }, false},
 		{preferred, foreign.Remark[manifest](ownShare), false},
 	}, k)
 }

@@ -34,20 +34,18 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 		if _, twice := k.volumes[name]; twice || len(n.Kids) > 2 {
 			d.Problem(n, fmt.Sprintf("is the second volume %s, or has several kinds", document.Quote(name)), "give each volume its own name and one kind")
 		}
+		if len(n.Kids) == 1 && n.Kids[0].Key == "name" { // a cluster takes it as one
+			v = volume{storage: job.Storage{HostPath: job.ScratchHostPath, Volume: name}}
+			d.Note(n, "has no kind, and is an emptyDir")
+		}
 		for _, kid := range n.Kids {
 			switch kid.Key {
 			case "name":
 			case "hostPath":
-				if p := kid.Given("path"); p != nil {
-					at, ok := d.Str(p)
-					v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(at, "/")}, bad: !ok}
-				}
+				at, ok := required(d, kid, "path")
+				v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(at, "/")}, bad: !ok}
 			case "persistentVolumeClaim":
-				if p := kid.Given("claimName"); p != nil {
-					claim, ok := d.Str(p)
-					v = volume{storage: job.Storage{HostPath: volumeRoot + claim}, bad: !ok}
-					d.Note(kid, "is understood as the directory of the project's storage "+volumeRoot+claim)
-				}
+				v = readVolumeClaim(d, kid)
 			case "emptyDir":
 				v = readEmptyDir(d, kid, name)
 			case "configMap", "secret", "downwardAPI", "projected":
@@ -58,6 +56,31 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 		}
 		k.volumes[name] = v
 	})
+}
+
+// readVolumeClaim is a directory of the project's storage, which the claim itself may
+// give for reading only.
+func readVolumeClaim(d *decoder, n *node) volume {
+	claim, ok := required(d, n, "claimName")
+	if !ok {
+		return volume{bad: true}
+	}
+	v := volume{storage: job.Storage{HostPath: volumeRoot + claim}}
+	if x := n.Given("readOnly"); x != nil {
+		v.storage.ReadOnly, _ = d.Boolean(x)
+	}
+	d.Note(n, "is understood as the directory of the project's storage "+volumeRoot+claim)
+	return v
+}
+
+// required is the text of a key that must be there.
+func required(d *decoder, n *node, key string) (string, bool) {
+	x := n.Given(key)
+	if x == nil {
+		d.Missing(n, key, "")
+		return "", false
+	}
+	return d.Str(x)
 }
 
 // readEmptyDir is a directory of the job's own, in memory if it says so.
@@ -117,7 +140,7 @@ func readMount(d *decoder, n *node, k *manifest) {
 		k.mountFiles(d, n, m, v.files)
 	default:
 		s := v.storage
-		s.ContainerPath, s.ReadOnly = path.Clean(m.path), m.readOnly
+		s.ContainerPath, s.ReadOnly = path.Clean(m.path), s.ReadOnly || m.readOnly
 		switch sub := strings.Trim(m.sub, "/"); {
 		case sub == "":
 		case s.HostPath == job.ScratchHostPath:
