@@ -32,7 +32,7 @@ func (r Rules) refuseLicenses(spec *job.Spec) *state.Refusal {
 		case !known && len(r.Licenses) == 0:
 			return &state.Refusal{Code: state.NotFound, Path: path, Message: fmt.Sprintf("there is no licence %q: this site counts none", x.Name), Hint: "remove it, or ask an operator, who can count it: licenses in gctld.yaml"}
 		case !known:
-			return &state.Refusal{Code: state.NotFound, Path: path, Message: fmt.Sprintf("there is no licence %q", x.Name), Hint: "licences here: " + names(r.Licenses)}
+			return &state.Refusal{Code: state.NotFound, Path: path, Message: fmt.Sprintf("there is no licence %q", x.Name), Hint: listed("licences", r.Licenses)}
 		case x.Count > total:
 			return &state.Refusal{Code: state.Unsatisfiable, Path: path, Message: fmt.Sprintf("asks for %d, and the site has %s", x.Count, words.Plural(int(total), x.Name+" licence")), Hint: "ask for fewer"}
 		}

@@ -55,7 +55,7 @@ func (r Rules) Refuse(who Who, spec *job.Spec) *state.Refusal {
 	p, ok := r.Projects[who.Project]
 	if !ok {
 		return &state.Refusal{Code: state.NotFound, Path: "project", Message: fmt.Sprintf("there is no project %q", who.Project),
-			Hint: "projects here: " + names(r.Projects)}
+			Hint: listed("projects", r.Projects)}
 	}
 	if who.Stranger && !who.Operator {
 		return &state.Refusal{Code: state.Denied, Path: "project", Message: fmt.Sprintf("user %s is not a member of project %s", who.User, who.Project)}
@@ -66,7 +66,7 @@ func (r Rules) Refuse(who Who, spec *job.Spec) *state.Refusal {
 	}
 	if q := QOS(spec); q != "" {
 		if _, ok := r.QOS[q]; !ok {
-			return &state.Refusal{Code: state.NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: "qos here: " + names(r.QOS)}
+			return &state.Refusal{Code: state.NotFound, Path: "gbatch.qos", Message: fmt.Sprintf("there is no qos %q", q), Hint: listed("qos", r.QOS)}
 		}
 	}
 	if g := spec.Gbatch; g != nil && g.Priority > 0 && !who.Operator {
@@ -100,6 +100,10 @@ func (r Rules) Refuse(who Who, spec *job.Spec) *state.Refusal {
 	return nil
 }
 
-func names[V any](m map[string]V) string {
-	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+// listed says which there are of what a job may name.
+func listed[V any](what string, m map[string]V) string {
+	if len(m) == 0 {
+		return "the site has no " + what + ": leave it out"
+	}
+	return what + " here: " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }

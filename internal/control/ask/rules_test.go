@@ -65,6 +65,19 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
+// TestNoneToName: where there is none to name, the hint is no empty list.
+func TestNoneToName(t *testing.T) {
+	spec := &job.Spec{Name: "a", Gbatch: &job.Gbatch{QOS: "high"}}
+	for hint, rules := range map[string]Rules{
+		"the site has no qos: leave it out": {Projects: map[string]Project{"one": {}}},
+		"qos here: fast, slow":              {Projects: map[string]Project{"one": {}}, QOS: map[string]sched.QOS{"slow": {}, "fast": {}}},
+	} {
+		if r := rules.Refuse(Who{Project: "one"}, spec); r == nil || r.Hint != hint {
+			t.Errorf("refused with %+v, want the hint %q", r, hint)
+		}
+	}
+}
+
 // TestRequestDefaults: where a document is silent the site's rules speak.
 func TestRequestDefaults(t *testing.T) {
 	rules := Rules{Projects: map[string]Project{"one": {Clusters: []int{7}}}, DefaultRun: sched.Hour, DefaultMin: 2 * sched.Hour, MaxGrace: sched.Minute}

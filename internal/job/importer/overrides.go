@@ -60,7 +60,7 @@ func (o Overrides) Quick() (job.Submission, error) {
 		return job.Submission{}, job.Problems{{Path: "--image", Message: "is missing: a job runs in a container", Hint: "gsubmit --image NAME -- COMMAND"}}
 	}
 	if slurm.Counts(o.Line) {
-		return job.Submission{}, job.Problems{{Path: "--image", Message: "with a command behind -- has no tasks to count", Hint: "give the command to --wrap, or no options about tasks"}}
+		return job.Submission{}, job.Problems{{Path: "--image", Message: "with a command behind -- has no tasks to count", Hint: "give the command to --wrap, or no options about tasks as -n, which is no name: that is -J"}}
 	}
 	cores := max(o.CPUs, 1)
 	memory := quickMemoryPerCore * cores
