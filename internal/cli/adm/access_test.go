@@ -242,3 +242,22 @@ func TestSaveToken(t *testing.T) {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
 }
+
+// TestNoTokens: an empty list of the own tokens says that there are others'.
+func TestNoTokens(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		var out, errs bytes.Buffer
+		answer := clitest.RoundTripper(func(*http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			clitest.Answer(w, api.TokenList{Tokens: []api.Token{}})
+			return w.Result(), nil
+		})
+		a := &cli.App{Out: &out, Err: &errs, Now: clitest.Clock, Client: &client.Client{Address: "/none", Transport: answer}}
+		if err := (&Tokens{All: all}).Run(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(errs.String(), "none is yours"); said == all || !strings.HasPrefix(out.String(), "ID ") {
+			t.Errorf("-a %t: %q %q", all, errs.String(), out.String())
+		}
+	}
+}

@@ -110,6 +110,9 @@ func (o *Tokens) Run(ctx context.Context, a *cli.App) error {
 	if done, err := a.Answered(l, err); done {
 		return err
 	}
+	if len(l.Tokens) == 0 && !o.All {
+		a.Say("none is yours; with -a an operator sees everyone's, and those to join nodes")
+	}
 	t := table.New("ID", "FOR", "STATE", "CREATED", "EXPIRES", "BY", "NOTE")
 	for _, k := range l.Tokens {
 		who := k.User
