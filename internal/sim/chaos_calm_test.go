@@ -38,7 +38,7 @@ func (x *chaos) calm() {
 // letGo ends templates, releases what is held, and tells which jobs are left.
 func (x *chaos) letGo() (left []job.Number) {
 	order := func(how control.Action, n job.Number) {
-		apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann"})
+		apply(x, control.Act{Action: how, Numbers: []job.Number{n}, By: "ann", Operator: true}) // what operators hold, too
 	}
 	for j := range x.c.View(x.now).All() {
 		switch {
