@@ -19,6 +19,9 @@ func ParseTimeLimit(s string) (d Duration, ok bool, err error) {
 	if !withDays {
 		days, rest = "0", s
 	}
+	if withDays && rest == "" {
+		rest = "0"
+	}
 	parts := strings.Split(rest, ":")
 	n := make([]int64, len(parts)+1)
 	for i, p := range append([]string{days}, parts...) {

@@ -154,7 +154,7 @@ func (c *call) step(ctx context.Context, a *cli.App, d *api.JobDetail) error {
 		x.WorkDir = dir
 	}
 	for part := range strings.SplitSeq(c.export, ",") { // what the tasks shall have of here
-		if _, here := a.Env(part); here && part != "ALL" && part != "NONE" && part != "NIL" {
+		if _, here := a.Env(part); here && !slices.Contains([]string{"ALL", "NONE", "NIL"}, strings.ToUpper(part)) {
 			x.Env = append(x.Env, part)
 		}
 	}

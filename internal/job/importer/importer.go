@@ -198,11 +198,11 @@ func topKeys(text string) map[string]bool {
 	return keys
 }
 
-// detectLines looks for the YAML formats and Slurm's directives.
+// detectLines looks for the YAML formats and the directives that Slurm reads.
 func detectLines(text string) Format {
 	keys := map[string]bool{}
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#SBATCH ") {
+		if strings.HasPrefix(line, "#SBATCH ") || strings.HasPrefix(line, "#PBS ") {
 			return Slurm
 		}
 		key, value, isKey := strings.Cut(strings.TrimRight(line, " \t\r\n"), ":")

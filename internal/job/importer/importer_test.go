@@ -42,6 +42,7 @@ func TestDetect(t *testing.T) {
 		"dstack":          {"type: task\nname: train\ncommands:\n  - python train.py\n", dstack.Source},
 		"dstack-quoted":   {"# x\nname: train\ntype: \"task\" \r\n", dstack.Source},
 		"slurm":           {"#!/bin/bash\n#SBATCH -N 1\nsrun hostname\n", Slurm},
+		"slurm-of-pbs":    {"#PBS -N a\nhostname\n", Slurm},
 		"slurm-no-shell":  {"#SBATCH --gpus=1\nhostname\n", Slurm},
 	}
 	for name, tc := range tests {

@@ -115,16 +115,16 @@ func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 // environment is what tasks have of srun's variables, by --export.
 func (r *run) environment() (env []string, own bool) {
 	o := r.o
-	if o.export == "" || o.export == "ALL" {
+	if o.export == "" || strings.EqualFold(o.export, "ALL") {
 		return os.Environ(), false
 	}
 	own = true
 	for part := range strings.SplitSeq(o.export, ",") {
 		name, _, given := strings.Cut(part, "=")
-		switch {
-		case part == "ALL":
+		switch word := strings.ToUpper(part); {
+		case word == "ALL":
 			env, own = append(os.Environ(), env...), false
-		case part == "NONE" || part == "NIL" || part == "":
+		case word == "NONE" || word == "NIL" || word == "":
 		case given:
 			env = append(env, part)
 		default:

@@ -20,6 +20,9 @@ import (
 // partition takes a cluster's number, or names of partitions of which one will do.
 func (s *script) partition(v string) error {
 	s.spec.Request.Resources.ClusterID, s.spec.Gbatch.Partitions = 0, nil
+	if v == "" { // the default one
+		return nil
+	}
 	if id, err := strconv.Atoi(v); err == nil {
 		if id < 1 {
 			return errors.New("want a cluster's number or a partition's name")
@@ -244,17 +247,17 @@ func Mounts(v string) (all []job.Storage, err error) {
 
 // export takes NAME=VALUE, and NAME for a variable of whoever submits.
 func (s *script) export(v string) error {
-	if v != "ALL" {
+	if !strings.EqualFold(v, "ALL") {
 		s.variable("SLURM_EXPORT_ENV", v)
 		s.variable("SLURM_GET_USER_ENV", "1")
 	}
 	for part := range strings.SplitSeq(v, ",") {
 		name, value, given := strings.Cut(part, "=")
-		switch {
-		case name == "ALL" && !given:
+		switch word := strings.ToUpper(name); {
+		case word == "ALL" && !given:
 			s.note(0, "--export", "ALL is not used: the container has its image's environment; name the variables that the job needs")
 			continue
-		case name == "NONE" && !given, name == "NIL" && !given:
+		case word == "NONE" && !given, word == "NIL" && !given:
 			continue
 		case !given:
 			var ok bool

@@ -63,6 +63,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	for _, d := range slices.Concat(s.directives(string(data)), s.environment(), s.words(o.Line, 0)) {
 		s.apply(d)
 	}
+	s.pbs(string(data))
 	s.spec.Name = cmp.Or(s.spec.Name, s.o.FileName, "sbatch")
 	s.amounts()
 	s.constrain()
@@ -116,6 +117,7 @@ type script struct {
 	image      string
 	noImage    bool // one was named that cannot be used, which was told
 	entrypoint bool // the image's own is kept
+	ignorePBS  bool
 	mailTypes  []string
 	mailUser   string
 }

@@ -17,7 +17,7 @@ var surroundings = Options{Now: 1772443800000, Zone: time.FixedZone("CET", 3600)
 func TestSlurmTime(t *testing.T) {
 	for text, want := range map[string]string{
 		"90": "90 minutes", "1:30": "90 seconds", "1:2:3": "3723 seconds", "2-3": "51 hours", "1-0:30": "1470 minutes", "1-2:3:4": "93784 seconds",
-		"UNLIMITED": "none", "infinite": "none", "0": "none", "0:00": "none", "": "error", "1-": "error", "x": "error", "1:2:3:4": "error", "-5": "error", "1-1:1:1:1": "error",
+		"UNLIMITED": "none", "infinite": "none", "0": "none", "0:00": "none", "": "error", "1-": "1 day", "-": "error", "x": "error", "1:2:3:4": "error", "-5": "error", "1-1:1:1:1": "error",
 		"999999999999": "3650 days",
 	} {
 		d, limited, err := job.ParseTimeLimit(text)
