@@ -174,18 +174,24 @@ func TestHostileLogs(t *testing.T) {
 	}
 }
 
-// TestArchivedLog: a complete log goes to the site's bucket, and is read from there
-// when neither its node nor the controller has it; gqueue show knows where it is.
-func TestArchivedLog(t *testing.T) {
+// newArchivingSite keeps logs in a bucket.
+func newArchivingSite(t *testing.T, edit func(*site.Config)) (*s3test.Server, *testSite) {
+	t.Helper()
 	s3 := s3test.New(t)
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte(s3test.AccessKey+" "+s3test.SecretKey), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, func(c *site.Config) {
-		c.Nodes.Suspect, c.Nodes.Timeout = 1, 3600
+	return s3, newSite(t, func(c *site.Config) {
 		c.Logs.Keep, c.Logs.S3 = site.LogsS3, &site.LogBucket{URI: "s3://lab/logs", Endpoint: s3.URL, KeyFile: keys}
+		edit(c)
 	})
+}
+
+// TestArchivedLog: a complete log goes to the site's bucket, and is read from there
+// when neither its node nor the controller has it; gqueue show knows where it is.
+func TestArchivedLog(t *testing.T) {
+	s3, s := newArchivingSite(t, func(c *site.Config) { c.Nodes.Suspect, c.Nodes.Timeout = 1, 3600 })
 	n := s.node("n1")
 	r := s.submit(hello(2), "")
 	n.sync(nil)
@@ -221,15 +227,7 @@ func TestArchivedLog(t *testing.T) {
 // which is lost, or gone with one. A copy elsewhere is found while the node is not yet
 // known to be silent.
 func TestLogOfLostNode(t *testing.T) {
-	s3 := s3test.New(t)
-	keys := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(keys, []byte(s3test.AccessKey+" "+s3test.SecretKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := newSite(t, func(c *site.Config) {
-		c.Nodes.Suspect, c.Nodes.Timeout = 3600, 7200
-		c.Logs.Keep, c.Logs.S3 = site.LogsS3, &site.LogBucket{URI: "s3://lab/logs", Endpoint: s3.URL, KeyFile: keys}
-	})
+	_, s := newArchivingSite(t, func(c *site.Config) { c.Nodes.Suspect, c.Nodes.Timeout = 3600, 7200 })
 	n := s.node("n1")
 	r := s.submit(hello(2), "")
 	s.submit(hello(2), "")

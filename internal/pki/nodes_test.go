@@ -11,22 +11,7 @@ import (
 // nodeOf is a node that the authority has signed.
 func nodeOf(t *testing.T, a *Authority, c *clock, name string) *NodeTLS {
 	t.Helper()
-	key, err := OpenKey(t.TempDir() + "/key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := Request(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, err := a.SignNode(name, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := Pair(text, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := node(t, a, name)
 	return &NodeTLS{Pin: a.Pin(), Now: c.now, Own: func() *tls.Certificate { return pair }}
 }
 

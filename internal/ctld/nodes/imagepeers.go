@@ -3,6 +3,7 @@ package nodes
 import (
 	"cmp"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -66,20 +67,11 @@ func (s *sharers) join(image, node string, now time.Time) (before []string, isNe
 	}
 	i := place - of.gone
 	for _, j := range []int{(i - 1) / 4, (i - 1) / 2, i - 1, 0} {
-		if j >= 0 && j < i && j < len(of.nodes) && !contains(before, of.nodes[j].node) {
+		if j >= 0 && j < i && j < len(of.nodes) && !slices.Contains(before, of.nodes[j].node) {
 			before = append(before, of.nodes[j].node)
 		}
 	}
 	return before, !had
-}
-
-func contains(list []string, one string) bool {
-	for _, have := range list {
-		if have == one {
-			return true
-		}
-	}
-	return false
 }
 
 // forget drops nodes that do not keep the image's layers any more.

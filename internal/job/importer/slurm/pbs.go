@@ -25,10 +25,6 @@ const maxBeforePBS = 100
 // pbs refuses #PBS lines, which Slurm reads after all #SBATCH lines, so that they win
 // over them, and also behind commands.
 func (s *script) pbs(text string) {
-	if s.o.Env != nil {
-		_, set := s.o.Env("SBATCH_IGNORE_PBS")
-		s.ignorePBS = s.ignorePBS || set
-	}
 	line, commands := 0, 0
 	for l := range strings.Lines(text) {
 		line++

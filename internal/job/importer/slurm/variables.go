@@ -12,7 +12,7 @@ var (
 	variables = []string{"account", "array=ARRAY_INX", "begin", "clusters", "constraint", "core-spec", "cpus-per-gpu", "distribution", "error", "exclusive",
 		"export", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-task", "gres", "hint", "input", "job-name", "mem-bind", "mem-per-cpu", "mem-per-gpu",
 		"mem=MEM_PER_NODE", "open-mode", "output", "partition", "profile", "qos", "reservation", "signal", "threads-per-core", "time=TIMELIMIT", "wckey"}
-	flags = []string{"get-user-env", "no-requeue", "overcommit", "requeue"}
+	flags = []string{"get-user-env", "ignore-pbs", "no-requeue", "overcommit", "requeue"}
 )
 
 // environment gives the options that variables stand for.
