@@ -165,6 +165,8 @@ type Project struct {
 	Logs string `json:"logs,omitempty"` // where those of its jobs are kept; empty: where the site keeps them
 
 	File bool `json:"file,omitempty"` // it is in the configuration file, and can be changed there only
+
+	Warnings []string `json:"warnings,omitempty"` // in the answer to a change: whom the controller's machine does not know
 }
 
 // BudgetMonth is the period of a budget that is for each calendar month (UTC).

@@ -51,9 +51,10 @@ func (c *Client) Projects(ctx context.Context) (*api.ProjectList, error) {
 }
 
 // PutProject makes a project, or replaces one. Admins only.
-func (c *Client) PutProject(ctx context.Context, p api.Project, create bool) error {
+func (c *Client) PutProject(ctx context.Context, p api.Project, create bool) (*api.Project, error) {
 	q := query{"create": {strconv.FormatBool(create)}}
-	return c.call(ctx, request{method: http.MethodPut, path: namePath(api.PathProject, p.Name), query: q, in: p})
+	out := new(api.Project)
+	return out, c.call(ctx, request{method: http.MethodPut, path: namePath(api.PathProject, p.Name), query: q, in: p, out: out})
 }
 
 // DropProject removes a project. Admins only.

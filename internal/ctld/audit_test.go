@@ -63,10 +63,10 @@ func TestAudit(t *testing.T) {
 	if _, err := ops.Drain(t.Context(), "n9", api.DrainRequest{Reason: "x"}); !client.IsCode(err, api.CodeNotFound) {
 		t.Fatal(err)
 	}
-	if err := s.PutProject(t.Context(), api.Project{Name: "lab"}, true); err != nil {
+	if _, err := s.PutProject(t.Context(), api.Project{Name: "lab"}, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutProject(t.Context(), api.Project{Name: "lab", Shares: 2}, false); err != nil {
+	if _, err := s.PutProject(t.Context(), api.Project{Name: "lab", Shares: 2}, false); err != nil {
 		t.Fatal(err)
 	}
 	s.stop()

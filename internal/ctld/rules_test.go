@@ -123,8 +123,9 @@ func TestProjectsWhileItRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	put := func(p api.Project, create bool) error { _, err := s.PutProject(t.Context(), p, create); return err }
 	lab := api.Project{Name: "lab", GID: 2001, Members: []string{"ann"}, Shares: 3, Clusters: []int{1}, Limits: api.ProjectLimits{Queued: 1, GPUs: 1.5}}
-	must(s.PutProject(t.Context(), lab, true))
+	must(put(lab, true))
 	job := hello(1)
 	job.Project = "lab"
 	ann := s.user("ann")
@@ -137,20 +138,27 @@ func TestProjectsWhileItRuns(t *testing.T) {
 	if _, err := s.user("eve").Submit(t.Context(), job, ""); !client.IsCode(err, api.CodeDenied) {
 		t.Errorf("not a member: %v", err)
 	}
-	if err := s.PutProject(t.Context(), lab, true); !client.IsCode(err, api.CodeConflict) {
+	if err := put(lab, true); !client.IsCode(err, api.CodeConflict) {
 		t.Errorf("to make it twice: %v", err)
 	}
-	if err := s.PutProject(t.Context(), api.Project{Name: "none"}, false); !client.IsCode(err, api.CodeNotFound) {
+	if err := put(api.Project{Name: "none"}, false); !client.IsCode(err, api.CodeNotFound) {
 		t.Errorf("to change what is not there: %v", err)
 	}
-	if err := s.PutProject(t.Context(), api.Project{Name: "default"}, false); !client.IsCode(err, api.CodeConflict) || !strings.Contains(err.Error(), "configuration file") {
+	if err := put(api.Project{Name: "default"}, false); !client.IsCode(err, api.CodeConflict) || !strings.Contains(err.Error(), "configuration file") {
 		t.Errorf("to change one of the file: %v", err)
 	}
-	if err := s.PutProject(t.Context(), api.Project{Name: "bad", GID: -1}, true); err == nil || !strings.Contains(err.Error(), "gid") {
+	if err := put(api.Project{Name: "bad", GID: -1}, true); err == nil || !strings.Contains(err.Error(), "gid") {
 		t.Errorf("one that does not hold: %v", err)
 	}
 	lab.Limits.Queued = 0
-	must(s.PutProject(t.Context(), lab, false))
+	lab.Groups = []string{"no-such-group-anywhere"}
+	p, err := s.PutProject(t.Context(), lab, false)
+	must(err)
+	if said := strings.Join(p.Warnings, "\n"); !strings.Contains(said, "project lab.members: nobody is in no-such-group-anywhere") {
+		t.Errorf("of a group that is not known it says %q", said)
+	}
+	lab.Groups = nil
+	must(put(lab, false))
 	s.stop()
 	s.start()
 	l, err := s.Projects(t.Context())

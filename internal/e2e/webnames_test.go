@@ -28,6 +28,7 @@ func TestWebNames(t *testing.T) {
 		GPUs: []node.GPU{{UUID: markup, Model: model, MemBytes: 80 << 30, NUMA: -1, Unhealthy: markup}, {UUID: "GPU-2", Index: 1, Model: model, MemBytes: 80 << 30, NUMA: -1}},
 	}}
 	sync := func(name string) error { _, err := s.api.NodeSync(t.Context(), name, evil); return err }
+	put := func(p api.Project) error { _, err := s.api.PutProject(t.Context(), p, true); return err }
 	if err := sync(name); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestWebNames(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"a node": sync(markup), "a longer node": sync(long("n") + "n"),
-		"a project": s.api.PutProject(t.Context(), api.Project{Name: markup}, true), "a project's name": s.api.PutProject(t.Context(), api.Project{Name: long("p") + "pp"}, true),
+		"a project": put(api.Project{Name: markup}), "a project's name": put(api.Project{Name: long("p") + "pp"}),
 	} {
 		if err == nil {
 			t.Errorf("%s with such a name is taken", what)

@@ -47,6 +47,8 @@ func admin(t *testing.T, asks *[]string, out, errs io.Writer) *cli.App {
 				{Name: "default", File: true},
 				{Name: "lab", GID: 7, Members: []string{"ann", "bob"}, Groups: []string{"lab"}, Shares: 2, Clusters: []int{1, 2}, Limits: api.ProjectLimits{GPUs: 1.5}},
 			}}
+		case "PUT /v1/projects/strange":
+			return api.Project{Name: "strange", Warnings: []string{"project strange.members: nobody is in x"}}
 		case "GET /v1/shares":
 			return api.ShareList{Shares: []api.Share{
 				{Project: "default"}, {Project: "default", User: "ann"},
@@ -259,5 +261,22 @@ func TestNoTokens(t *testing.T) {
 		if said := strings.Contains(errs.String(), "none is yours"); said == all || !strings.HasPrefix(out.String(), "ID ") {
 			t.Errorf("-a %t: %q %q", all, errs.String(), out.String())
 		}
+	}
+}
+
+// TestStrangersSaid adds a project with a group that the controller does not
+// know: it is made, and that is said.
+func TestStrangersSaid(t *testing.T) {
+	var asks []string
+	var out, errs bytes.Buffer
+	a := admin(t, &asks, &out, &errs)
+	if err := (&AddProject{projectFlags{Name: "strange", Groups: []string{"x"}}}).Run(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("project strange made\n", out.String()); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(errs.String(), "note: project strange.members: nobody is in x") {
+		t.Errorf("errors are %q", errs.String())
 	}
 }

@@ -50,10 +50,23 @@ func (o *AddProject) Run(ctx context.Context, a *cli.App) error {
 	if err := o.apply(&p); err != nil {
 		return err
 	}
-	if err := a.Client.PutProject(ctx, p, true); err != nil {
+	return o.put(ctx, a, p, true)
+}
+
+// put changes the project, and says whom it names that is not known.
+func (c *projectFlags) put(ctx context.Context, a *cli.App, p api.Project, create bool) error {
+	now, err := a.Client.PutProject(ctx, p, create)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "project %s made\n", o.Name)
+	did := "changed"
+	if create {
+		did = "made"
+	}
+	fmt.Fprintf(a.Out, "project %s %s\n", c.Name, did)
+	for _, w := range now.Warnings {
+		a.Say("note: %s", w)
+	}
 	return nil
 }
 
@@ -73,11 +86,7 @@ func (o *SetProject) Run(ctx context.Context, a *cli.App) error {
 	if err := o.apply(&l.Projects[i]); err != nil {
 		return err
 	}
-	if err := a.Client.PutProject(ctx, l.Projects[i], false); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Out, "project %s changed\n", o.Name)
-	return nil
+	return o.put(ctx, a, l.Projects[i], false)
 }
 
 func (c *projectFlags) apply(p *api.Project) error {

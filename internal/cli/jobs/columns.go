@@ -190,7 +190,11 @@ func nodesOrReason(v *table.View, b []byte, j *api.Job) []byte {
 		if len(j.Nodes) == 0 {
 			return append(b, '-')
 		}
-		return appendEnding(append(b, human.Hosts(j.Nodes)...), v, j)
+		b = append(b, human.Hosts(j.Nodes)...)
+		if j.Reason == "Paused" && j.Ending == nil { // it stands still, and is not to look as one that works
+			return append(b, " (paused)"...)
+		}
+		return appendEnding(b, v, j)
 	}
 	b = append(b, '(')
 	b = append(b, why...)

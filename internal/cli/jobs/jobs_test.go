@@ -128,6 +128,19 @@ func TestCompleting(t *testing.T) {
 	}
 }
 
+// TestPaused: a job that stands still is not to look as one that works.
+func TestPaused(t *testing.T) {
+	form, err := jobs.Columns.Format("%T %R")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	j := api.Job{State: job.Running, Nodes: []string{"n1"}, Reason: "Paused", Started: clitest.Now}
+	if err := form.Write(&b, []api.Job{j}, table.View{Now: clitest.Now, NoHeader: true}); err != nil || strings.Join(strings.Fields(b.String()), " ") != "RUNNING n1 (paused)" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
 // TestForeignStates is the table of every state in the words of each system.
 func TestForeignStates(t *testing.T) {
 	want := map[string]string{

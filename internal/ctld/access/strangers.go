@@ -19,8 +19,11 @@ const (
 // not know. A group that is not there has nobody in it; a user without an account
 // can still come by a token, so neither is an error. Where a directory service
 // does not answer, nothing is said.
-func (p *People) Strangers(c site.Config) (out []string) {
-	for _, list := range c.People() {
+func (p *People) Strangers(c site.Config) []string { return p.StrangersIn(c.People()) }
+
+// StrangersIn are those of some lists.
+func (p *People) StrangersIn(lists []site.Named) (out []string) {
+	for _, list := range lists {
 		if gone := p.unknown("group", list.Groups); len(gone) > 0 {
 			out = append(out, fmt.Sprintf("%s: nobody is in %s, which this machine does not know as groups", list.Path, some(gone)))
 		}

@@ -74,6 +74,7 @@ func (s *Rules) PutProject(ctx context.Context, in *ProjectInput) (*api.Project,
 	if err := s.setRules(ctx, cfg, n, record); err != nil {
 		return nil, refusedRules(err)
 	}
+	stored.Warnings = s.people.StrangersIn(p.People("project " + p.Name))
 	return &stored, nil
 }
 

@@ -24,9 +24,7 @@ func (c Config) People() []Named {
 	add("metrics.scrapers", c.Metrics.Scrapers)
 	for i, p := range c.Projects {
 		if !p.Stored {
-			at := fmt.Sprintf("projects[%d]", i)
-			add(at+".members", p.Members)
-			out = append(out, Named{Path: at + ".userShares", Users: slices.Sorted(maps.Keys(p.UserShares))})
+			out = append(out, p.People(fmt.Sprintf("projects[%d]", i))...)
 		}
 	}
 	for i, p := range c.Partitions {
@@ -35,4 +33,10 @@ func (c Config) People() []Named {
 	}
 	return append(out, Named{Path: "limits.users", Users: slices.Sorted(maps.Keys(c.Limits.Users))},
 		Named{Path: "policy.users", Users: slices.Sorted(maps.Keys(c.Policy.Users))})
+}
+
+// People are whom a project names.
+func (p *Project) People(at string) []Named {
+	users, groups := p.Members.split()
+	return []Named{{at + ".members", users, groups}, {Path: at + ".userShares", Users: slices.Sorted(maps.Keys(p.UserShares))}}
 }

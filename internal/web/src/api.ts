@@ -1043,6 +1043,7 @@ export type Project = {
   runtime?: string
   shares?: number
   userShares?: Record<string, number>
+  warnings?: Array<string> | null
 }
 
 export type ProjectLimits = {
