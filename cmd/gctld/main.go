@@ -146,7 +146,7 @@ func (c *checkCmd) Run() error {
 
 func main() {
 	var c commands
-	parser := kong.Must(&c, kong.Name("gctld"), kong.Description(about), kong.UsageOnError(), kong.Vars{"version": ctld.Version})
+	parser := kong.Must(&c, kong.Name("gctld"), kong.Description(about), kong.ShortUsageOnError(), kong.Vars{"version": ctld.Version})
 	if manpage.Asked(os.Args[1:]) {
 		parser.FatalIfErrorf(manpage.Write(os.Stdout, page, parser.Model))
 		return

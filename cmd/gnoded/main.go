@@ -120,7 +120,7 @@ func (f *configCmd) Run() error {
 func main() {
 	gpu.RunHook() // a container's hook is this program as well
 	var c commands
-	parser := kong.Must(&c, kong.Name("gnoded"), kong.Description(about), kong.UsageOnError(),
+	parser := kong.Must(&c, kong.Name("gnoded"), kong.Description(about), kong.ShortUsageOnError(),
 		kong.Vars{"version": noded.Version, "config": config.File})
 	if manpage.Asked(os.Args[1:]) {
 		parser.FatalIfErrorf(manpage.Write(os.Stdout, page, parser.Model))

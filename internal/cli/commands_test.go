@@ -45,6 +45,7 @@ func TestCommands(t *testing.T) {
 		"queue-piped":         {run: list(queue.List{})},
 		"queue-terminal":      {run: list(queue.List{}), term: person(200)},
 		"queue-narrow":        {run: list(queue.List{}), term: person(100)},
+		"queue-start-narrow":  {run: list(queue.List{Start: true}), term: person(60)},
 		"queue-no-color":      {run: list(queue.List{}), term: cli.Terminal{Out: true, Width: 200}},
 		"queue-long":          {run: list(queue.List{Long: true, All: true})},
 		"queue-long-iso":      {run: list(queue.List{Long: true}), output: cli.Output{ISO: true}},

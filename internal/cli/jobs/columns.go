@@ -38,6 +38,12 @@ func moment(letters, title string, of func(*api.Job) time.Time) table.Column[api
 		Cell:  func(v *table.View, b []byte, j *api.Job) []byte { return v.Moment(b, of(j)) }}
 }
 
+// kept is a column that a narrow terminal loses after the others.
+func kept(c table.Column[api.Job]) table.Column[api.Job] {
+	c.Keep = true
+	return c
+}
+
 // span is a column of lengths of time, which may change with the clock.
 func span(letters, title string, order func(v *table.View, j *api.Job) int64, cell func(v *table.View, b []byte, j *api.Job) []byte) table.Column[api.Job] {
 	return table.Column[api.Job]{Letters: letters, Title: title, Right: true, Order: order, Cell: cell}
@@ -76,7 +82,7 @@ var Columns = table.Set[api.Job]{
 	text("u", "USER", 6, func(_ *table.View, j *api.Job) string { return j.User }),
 	text("a", "PROJECT", 6, func(_ *table.View, j *api.Job) string { return j.Project }),
 	text("t", "ST", 0, func(_ *table.View, j *api.Job) string { return shortState(j) }),
-	{Letters: "T", Title: "STATE", Color: stateColor,
+	{Letters: "T", Title: "STATE", Keep: true, Color: stateColor,
 		Cell: func(v *table.View, b []byte, j *api.Job) []byte { return append(b, StateAs(v.As, j)...) }},
 	span("M", "TIME", func(v *table.View, j *api.Job) int64 { return int64(Ran(j, v.Now)) },
 		func(v *table.View, b []byte, j *api.Job) []byte {
@@ -91,7 +97,7 @@ var Columns = table.Set[api.Job]{
 	count("C", "CPUS", func(j *api.Job) int64 { return int64(j.CPUs) }),
 	numbers("m", "MEM", func(j *api.Job) int64 { return j.MemBytes }, func(b []byte, j *api.Job) []byte { return human.Size(b, j.MemBytes) }),
 	numbers("b", "GPUS", func(j *api.Job) int64 { return int64(j.GPUs * 1000) }, func(b []byte, j *api.Job) []byte { return human.Number(b, j.GPUs) }),
-	moment("S", "START", StartOf),
+	kept(moment("S", "START", StartOf)),
 	moment("e", "END", EndOf),
 	moment("V", "SUBMITTED", func(j *api.Job) time.Time { return j.Submitted }),
 	numbers("P", "CLUSTER", func(j *api.Job) int64 { return int64(j.Cluster) }, func(b []byte, j *api.Job) []byte { return cluster(b, j.Cluster) }),

@@ -27,6 +27,7 @@ type Column[T any] struct {
 	Title   string
 	Right   bool // aligned
 	Least   int  // it may be cut down to this on a narrow terminal; 0: never cut
+	Keep    bool // a narrow terminal loses it after the others
 	Asked   bool // the controller tells its cells only when it is asked for them
 
 	Cell  func(v *View, b []byte, x *T) []byte // appends the cell to b

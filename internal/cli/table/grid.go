@@ -28,7 +28,8 @@ type Grid struct {
 type gridColumn struct {
 	title string
 	right bool
-	least int // see Column
+	least int  // see Column
+	keep  bool // see Column
 	color func(cell []byte) string
 }
 
@@ -198,16 +199,30 @@ const (
 )
 
 // fit gives the columns' widths, taking from the widest that may be cut until
-// the line fits, and then away those before the last.
+// the line fits, and then away those between the first and the last: from the right,
+// and those that are to be kept after the others.
 func (g *Grid) fit() []int {
 	whole := g.whole()
-	for last := len(g.columns) - 2; ; last-- {
+	for spare := g.spare(); ; spare = spare[1:] {
 		widths := slices.Clone(whole)
-		if g.cut(widths) || last < 1 || g.limit < leastWidth {
+		if g.cut(widths) || len(spare) == 0 || g.limit < leastWidth {
 			return widths
 		}
-		whole[last] = hidden
+		whole[spare[0]] = hidden
 	}
+}
+
+// spare are the columns that may be hidden, the next one first.
+func (g *Grid) spare() []int {
+	var spare, kept []int
+	for i := len(g.columns) - 2; i > 0; i-- {
+		if g.columns[i].keep {
+			kept = append(kept, i)
+		} else {
+			spare = append(spare, i)
+		}
+	}
+	return append(spare, kept...)
 }
 
 // whole gives the columns' widths as their widest cells want them.

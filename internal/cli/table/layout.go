@@ -58,7 +58,7 @@ func (l Layout[T]) Write(w io.Writer, rows []T, v View) error {
 	}
 	g := &Grid{limit: v.Width, noHeader: v.NoHeader, color: v.Color}
 	for _, c := range l.columns {
-		g.columns = append(g.columns, gridColumn{title: c.Title, right: c.Right, least: c.Least, color: c.Color})
+		g.columns = append(g.columns, gridColumn{title: c.Title, right: c.Right, least: c.Least, keep: c.Keep, color: c.Color})
 	}
 	for i := range rows {
 		for _, c := range l.columns {
