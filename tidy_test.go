@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"oci/netns":           {},
 	"oci/logs":            {},
 	"oci/lease":           {"cgroups", "oci/atomicfile", "oci/boot"},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs", "oci/changes", "oci/failure", "oci/users", "oci/stage", "oci/draft", "oci/keeper", "oci/fresh", "oci/rmtree", "oci/shims"}, "oci/shims": {},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs", "oci/changes", "oci/failure", "oci/users", "oci/stage", "oci/draft", "oci/keeper", "oci/fresh", "oci/rmtree", "oci/shims", "oci/slack"}, "oci/shims": {}, "oci/slack": {},
 	"oci/draft":   {"cgroups", "oci/userns", "oci/sysfilter"},
 	"oci/stage":   {"oci/failure", "oci/overlay", "oci/rootfs", "oci/rmtree"},
 	"oci/failure": {},

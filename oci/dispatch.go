@@ -9,6 +9,7 @@ import (
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // joins namespaces in C, before Go starts
 
 	"gbatch/oci/lease"
+	"gbatch/oci/slack"
 )
 
 // shimEnv marks a process as a shim; its value is the marker's version. The
@@ -28,6 +29,7 @@ func init() {
 	case os.Args[1] == "init" && os.Getenv("_LIBCONTAINER_INITPIPE") != "":
 		// It lives for milliseconds and then becomes the user's program.
 		debug.SetGCPercent(-1)
+		_ = slack.Usual()
 		libcontainer.Init() // does not return
 	case os.Args[1] == "shim" && os.Getenv(shimEnv) != "":
 		// For who lists processes: else the name is the number of a file.

@@ -68,6 +68,19 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// TestTimersAreExact: what a shim and the set-up have of timer slack is not handed on,
+// nor is it what a program is reset to.
+func TestTimersAreExact(t *testing.T) {
+	const slack = "read a </proc/$$/timerslack_ns; echo 0 >/proc/$$/timerslack_ns; read b </proc/$$/timerslack_ns; echo slack $a $b; "
+	const usual = "slack 50000 50000\n"
+	b := newBox(t, slack+"sleep 1000")
+	s := b.start()
+	b.await(usual)
+	if out, _ := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", slack}}); out != usual {
+		t.Errorf("a further process has %q", out)
+	}
+}
+
 func TestExecStdin(t *testing.T) {
 	s := execBox(t, "")
 	inR, inW, _ := os.Pipe()

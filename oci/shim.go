@@ -23,6 +23,7 @@ import (
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
+	"gbatch/oci/slack"
 	"gbatch/oci/stage"
 )
 
@@ -113,6 +114,9 @@ func shimMain() int {
 // gives that its own mount namespace.
 func (s *shim) live(further *feed) *shim {
 	runtime.LockOSThread()
+	if err := slack.Usual(); err != nil { // what it begins is the user's
+		fmt.Fprintln(os.Stderr, err)
+	}
 	// The set-up's garbage is small and short-lived; what runs for weeks is not.
 	debug.SetGCPercent(setupGC)
 	small := time.AfterFunc(time.Second, func() { debug.SetGCPercent(50) })
