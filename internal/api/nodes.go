@@ -135,11 +135,12 @@ type SyncResponse struct {
 	Desired       []Order         `json:"desired,omitempty"`
 	WantInventory bool            `json:"wantInventory,omitempty"`
 	Streams       []StreamRequest `json:"streams,omitempty"`
-	Records       string          `json:"records,omitempty"` // how far the controller's records have come: for nobody to read but the controller, when it is sent again
-	LeaseMS       int64           `json:"leaseMs"`           // without contact for that long the node ends its ranks
-	Noted         uint64          `json:"noted,omitempty"`   // the last of the node's faults for which it was drained
-	Nonce         uint64          `json:"nonce,omitempty"`   // of the request: with another one it is no answer to that; 0: of an older controller
-	Reboot        uint64          `json:"reboot,omitempty"`  // it is empty, and shall be rebooted: the number of the order; 0: it shall not
+	Records       string          `json:"records,omitempty"`  // how far the controller's records have come: for nobody to read but the controller, when it is sent again
+	LeaseMS       int64           `json:"leaseMs"`            // without contact for that long the node ends its ranks
+	SpreadMS      int64           `json:"spreadMs,omitempty"` // when contact is lost it comes back at random within that time; 0: of an older controller
+	Noted         uint64          `json:"noted,omitempty"`    // the last of the node's faults for which it was drained
+	Nonce         uint64          `json:"nonce,omitempty"`    // of the request: with another one it is no answer to that; 0: of an older controller
+	Reboot        uint64          `json:"reboot,omitempty"`   // it is empty, and shall be rebooted: the number of the order; 0: it shall not
 
 	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gbatch/internal/api"
+	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/copies"
 	"gbatch/internal/ctld/keep"
@@ -198,7 +199,7 @@ func (m *Member) keepLogs(ctx context.Context) {
 func (m *Member) listen() ([]net.Listener, error) {
 	lns, err := listenAt(m.cfg, m.log)
 	for i, ln := range lns[min(1, len(lns)):] {
-		lns[i+1] = tls.NewListener(ln, m.pki.ServerTLS())
+		lns[i+1] = conns.TLS(ln, m.pki.ServerTLS())
 	}
 	return lns, err
 }

@@ -2,7 +2,6 @@ package ctld
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -377,7 +376,7 @@ func (s *Server) listen() error {
 	lns, err := s.listeners()
 	for i, ln := range lns {
 		if ln = s.conns.Listen(ln); i > 0 {
-			ln = tls.NewListener(ln, s.pki.ServerTLS())
+			ln = conns.TLS(ln, s.pki.ServerTLS())
 		}
 		s.lns = append(s.lns, ln)
 	}

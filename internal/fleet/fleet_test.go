@@ -22,6 +22,7 @@ import (
 type size struct {
 	nodes, gpus, jobs int
 	runs              time.Duration // how long a job runs
+	apart             bool          // from half as long to half as long again, by the node: they do not all end together
 }
 
 // TestFleet: nodes of a fleet join over TLS and run all jobs, each once, also
@@ -110,11 +111,11 @@ func (f *fleet) begin(join string) {
 		cancel()
 		running.Wait()
 	})
-	names := make(chan string)
+	all := make(chan int)
 	for range 8 {
-		joining.Go(func() { // ends with the names
-			for name := range names {
-				h, err := f.join(f.t.Context(), name, join)
+		joining.Go(func() { // ends with all
+			for i := range all {
+				h, err := f.join(f.t.Context(), i, join)
 				if err != nil {
 					f.t.Error(err)
 					continue
@@ -127,9 +128,9 @@ func (f *fleet) begin(join string) {
 		})
 	}
 	for i := range f.nodes {
-		names <- fmt.Sprintf("n%d", i+1)
+		all <- i
 	}
-	close(names)
+	close(all)
 	joining.Wait()
 	if f.t.Failed() {
 		f.t.FailNow()

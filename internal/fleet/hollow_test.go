@@ -43,8 +43,12 @@ type counts struct {
 	heard       map[string]time.Time // when a node's last exchange was answered
 }
 
-// join makes a node known to the controller by the token in a file.
-func (f *fleet) join(ctx context.Context, name, tokenFile string) (*hollow, error) {
+// join makes the node with that place among all known to the controller by the token in a file.
+func (f *fleet) join(ctx context.Context, place int, tokenFile string) (*hollow, error) {
+	name, runs := fmt.Sprintf("n%d", place+1), f.runs
+	if f.apart {
+		runs = f.runs/2 + f.runs*time.Duration(place)/time.Duration(f.nodes)
+	}
 	cfg := config.Config{Name: name, Controller: f.address, StateDir: filepath.Join(f.ctld.dir, name), JoinTokenFile: tokenFile}
 	if err := identity.Join(ctx, cfg, "fleet"); err != nil {
 		return nil, err
@@ -53,7 +57,7 @@ func (f *fleet) join(ctx context.Context, name, tokenFile string) (*hollow, erro
 	if err != nil {
 		return nil, err
 	}
-	h := &hollow{name: name, runs: f.runs, ctl: identity.Dial(&cfg, credential, "fleet"), counts: &f.counts, ranks: map[job.RankID]*node.RankStatus{}}
+	h := &hollow{name: name, runs: runs, ctl: identity.Dial(&cfg, credential, "fleet"), counts: &f.counts, ranks: map[job.RankID]*node.RankStatus{}}
 	h.inventory = &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, CPUs: 16 * f.gpus, MemBytes: int64(f.gpus) * 128 << 30, Storage: []node.Root{}}
 	for i := range f.gpus {
 		h.inventory.GPUs = append(h.inventory.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Index: i, Model: "H100", MemBytes: 80 << 30, ComputeCap: 90})

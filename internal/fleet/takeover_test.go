@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,14 +93,14 @@ func TestTakeOver(t *testing.T) {
 	if os.Getenv("GBATCH_FLEET_KILLS") == "" {
 		t.Skip("SKIPPED: it takes six seconds for each of GBATCH_FLEET_KILLS")
 	}
-	kills := number(t, "KILLS", 1)
-	tr := newTrio(t, 4)
+	kills, nodes := number(t, "KILLS", 1), number(t, "NODES", 4)
+	tr := newTrio(t, nodes)
 	tr.wholly()
 	s, err := tr.local[0].Site(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{t: t, ctld: tr.all[0], address: s.Address, size: size{nodes: 4, gpus: 2, jobs: number(t, "JOBS", 1000), runs: 500 * time.Millisecond}}
+	f := &fleet{t: t, ctld: tr.all[0], address: s.Address, size: size{nodes: nodes, gpus: 2, jobs: number(t, "JOBS", 1000), runs: time.Duration(number(t, "RUN_MS", 500)) * time.Millisecond, apart: true}}
 	f.counts.begun, f.counts.heard = map[job.RankID]int{}, map[string]time.Time{}
 	secret := func(r api.TokenRequest) string {
 		token, err := tr.local[0].CreateToken(t.Context(), r)
@@ -136,10 +137,11 @@ func TestTakeOver(t *testing.T) {
 		}
 		submits = append(submits, time.Since(began))
 		starts = append(starts, f.nextStart().Sub(began))
+		t.Logf("kill %d: submission %v, start %v", len(starts), submits[len(submits)-1].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond))
 		tr.all[leads].launch()
 	}
 	load, _ := os.ReadFile("/proc/loadavg")
-	t.Logf("%d kills: submission %s, start %s (median and 99th percentile), load %s", kills, percentiles(submits), percentiles(starts), load)
+	t.Logf("%d kills beside %d nodes: submission %s; start %s; load %s", kills, nodes, spread(submits), spread(starts), load)
 	f.counts.mu.Lock()
 	defer f.counts.mu.Unlock()
 	for id, times := range f.counts.begun {
@@ -159,4 +161,11 @@ func (f *fleet) nextStart() (at time.Time) {
 		return !at.IsZero()
 	})
 	return at
+}
+
+// spread is how times lie.
+func spread(list []time.Duration) string {
+	slices.Sort(list)
+	at := func(percent int) time.Duration { return list[(len(list)-1)*percent/100].Round(time.Millisecond) }
+	return fmt.Sprintf("50 %% within %v, 90 %% within %v, 99 %% within %v, all within %v", at(50), at(90), at(99), at(100))
 }

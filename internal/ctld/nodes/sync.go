@@ -161,12 +161,16 @@ func (s *Exchange) waitOrders(ctx context.Context, name string, q *api.SyncReque
 	}
 }
 
+// spreadMS is the time over which so many nodes come back: about four times what a processor computes for TLS with each, so
+// that what users ask comes between. Who has something to tell does not wait for it.
+func spreadMS(nodes int) int64 { return min(4*int64(nodes), 10_000) }
+
 // orders is a node's desired set. Nothing that is wrong with one job keeps the node from
 // the others, or from its lease.
 func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) api.SyncResponse {
 	v := s.Loop.View()
 	n := v.Node(name)
-	out := api.SyncResponse{LeaseMS: s.Conf().Lease().Milliseconds(), Streams: s.Streams.Take(name)}
+	out := api.SyncResponse{LeaseMS: s.Conf().Lease().Milliseconds(), SpreadMS: spreadMS(len(v.Nodes)), Streams: s.Streams.Take(name)}
 	if n == nil {
 		return out
 	}

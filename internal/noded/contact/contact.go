@@ -85,14 +85,14 @@ func (m Machine) own() Machine {
 	if m.Files == nil {
 		m.Files = disk{}
 	}
+	if m.Draw == nil {
+		m.Draw = func(_ string, most time.Duration) time.Duration { return rand.N(most) }
+	}
 	return m
 }
 
 // backoff is between the tries of a loop.
 func (m Machine) backoff(loop string) client.Backoff {
-	if m.Draw == nil {
-		return client.Backoff{}
-	}
 	return client.Backoff{Draw: func(most time.Duration) time.Duration { return m.Draw(loop, most) }}
 }
 
@@ -104,7 +104,8 @@ type Contact struct {
 	updates updates
 	isAway  bool // of the poll loop only: the controller does not answer
 
-	unnoted atomic.Bool // the file cannot be written
+	unnoted atomic.Bool  // the file cannot be written
+	spread  atomic.Int64 // nodes that have lost the same controller come back within this time
 
 	// Held while a report is gathered and while an answer is acted on, so that
 	// a report that names a version has its ranks.
@@ -192,12 +193,16 @@ func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
 	if ctx.Err() != nil {
 		return
 	}
+	wait := pause.Next()
 	if !c.isAway {
 		c.isAway = true
+		if spread := time.Duration(c.spread.Load()); spread > 0 {
+			wait += spread/8 + c.Machine.Draw("spread", spread-spread/8) // before that most often no controller answers
+		}
 		left, _ := c.lease.left()
 		c.Log.Warn("controller does not answer; running jobs go on", "controller", c.Address, "error", err, "lease_left", left.Round(time.Second))
 	}
-	_ = client.Sleep(ctx, pause.Next())
+	_ = client.Sleep(ctx, wait)
 }
 
 func (c *Contact) back() {
@@ -228,6 +233,7 @@ func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
 		c.Log.Error("contact cannot be noted: jobs go on no longer than was noted before; a nil error takes this back", "file", c.File, "error", err)
 	}
 	c.renewed()
+	c.spread.Store(int64(min(time.Duration(resp.SpreadMS)*time.Millisecond, lease/4))) // whatever it says: contact is before the lease ends
 	c.take(ctx, ticket, resp)
 	return nil
 }

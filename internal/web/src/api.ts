@@ -1508,6 +1508,7 @@ export type SyncResponse = {
   prepull?: Array<Prepull> | null
   reboot?: number
   records?: string
+  spreadMs?: number
   streams?: Array<StreamRequest> | null
   version: number
   wantInventory?: boolean
