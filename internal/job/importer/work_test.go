@@ -32,7 +32,7 @@ var laborious = map[string]struct{ begin, again, end string }{
 	"documents":                  {jobOf, "a\n---\n", ""},
 	"documents after many lines": {jobOf + strings.Repeat("\n", document.MaxBytes/2), "a\n---\n", ""},
 	"jobs":                       {"", jobOf, ""},
-	"variables":                  {podOf + "env: [", "{name: A, value: $(A)},", "]}]}}}\n"},
+	"variables":                  {podOf + "env: [", "{name: A, value: $(A)},", "{name: 1x, value: a}]}]}}}\n"},
 	"values in arguments":        {podOf + "env: [{name: A, value: '" + strings.Repeat("y", 10000) + "'}], command: [", "'$(A)$(A)$(A)$(A)',", "a]}]}}}\n"},
 	"members that are unknown":   {"type: task\ncommands: [a]\n", "k: 1\n", ""},
 	"values":                     {"type: task\nx:\n", " - - - - -\n", ""},

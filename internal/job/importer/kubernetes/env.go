@@ -33,17 +33,23 @@ func (c *container) variables(d *decoder) {
 	if c.env == nil {
 		return
 	}
-	seen := map[string]bool{}
+	seen, told := map[string]*node{}, map[string]bool{} // where a variable's value was from, nil: it was written there
 	d.Elements(c.env, func(n *node) {
 		var v variable
 		if !document.Object(d, n, variableFields, &v) || v.name == "" {
 			return
 		}
-		if seen[v.name] {
-			d.Problem(n, fmt.Sprintf("sets %s a second time", document.Quote(v.name)), "keep one of them")
-			return
+		if before, had := seen[v.name]; had {
+			if ofSecret(before) || ofSecret(v.from) { // a secret's value is no variable of the file, over which another could win
+				d.Problem(n, fmt.Sprintf("sets %s a second time, and one of them is a secret's", document.Quote(v.name)), "keep one of them")
+				return
+			}
+			if !told[v.name] {
+				d.Note(n, fmt.Sprintf("sets %s a second time: the last one counts", document.Quote(v.name)))
+			}
+			told[v.name] = true
 		}
-		seen[v.name] = true
+		seen[v.name] = v.from
 		d.Becomes(document.Member(c.path("request.docker.environment"), v.name), n)
 		switch {
 		case v.from != nil:
@@ -55,6 +61,9 @@ func (c *container) variables(d *decoder) {
 		}
 	})
 }
+
+// ofSecret says that a variable's value is one of a secret.
+func ofSecret(from *node) bool { return from != nil && from.Given("secretKeyRef") != nil }
 
 // set gives a variable a value, as job.Expand reads it.
 func (c *container) set(name, template string) {
