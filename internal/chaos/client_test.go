@@ -40,12 +40,28 @@ func (c *client) run(ctx context.Context) {
 		}
 		switch k := r.IntN(10); {
 		case k < 4 || len(c.mine) == 0:
-			c.submit(ctx, r)
+			if c.submit(ctx, r) {
+				c.look(ctx, c.mine[len(c.mine)-1])
+			}
 		case k < 6:
-			c.cancel(ctx, c.mine[len(c.mine)-1-r.IntN(min(4, len(c.mine)))])
+			s := c.mine[len(c.mine)-1-r.IntN(min(4, len(c.mine)))]
+			if c.cancel(ctx, s) {
+				c.look(ctx, s)
+			}
 		default:
 			c.read(ctx, c.mine[r.IntN(len(c.mine))])
 		}
+	}
+}
+
+// look reads what was just changed again and again, as who follows a job does: another controller may answer, which
+// does not know of it.
+func (c *client) look(ctx context.Context, s sent) {
+	for n := range 3 {
+		if sleep(ctx, between(c.w.draw("look", c.name, n), 10*time.Millisecond, 500*time.Millisecond)) != nil {
+			return
+		}
+		c.read(ctx, s)
 	}
 }
 
@@ -75,7 +91,8 @@ func unknown(err error) bool {
 	return err != nil && !errors.As(err, &r)
 }
 
-func (c *client) submit(ctx context.Context, r *rand.Rand) {
+// submit says whether a job was acknowledged.
+func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 	c.sent++
 	key := fmt.Sprintf("%s-%d", c.name, c.sent)
 	runs, code := 1+r.IntN(240), 0
@@ -108,13 +125,14 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) {
 		op.unknown = true
 	case err != nil:
 		c.w.audit.violation("a submission is refused: %v", err)
-		return
+		return false
 	default:
 		op.number = a.Number
 		c.mine = append(c.mine, sent{key, a.Number})
 		c.w.note("%s submitted job %d", key, a.Number)
 	}
 	c.w.audit.returned(c.id, begun, op)
+	return !op.unknown
 }
 
 // early is a planted bug: it answers before anything is stored.
@@ -124,7 +142,8 @@ func (c *client) early(ctx context.Context, p *process, in *jobs.SubmitInput) (*
 	return &api.SubmitResponse{Number: next}, nil
 }
 
-func (c *client) cancel(ctx context.Context, s sent) {
+// cancel says whether that was acknowledged.
+func (c *client) cancel(ctx context.Context, s sent) bool {
 	c.w.audit.wants(s.number)
 	begun := c.w.audit.call()
 	out, err := ask(ctx, c, func(ctx context.Context, p *process) ([]control.Result, error) {
@@ -139,12 +158,13 @@ func (c *client) cancel(ctx context.Context, s sent) {
 		op.unknown = true
 	case err != nil || len(out) != 1:
 		c.w.audit.violation("cancelling job %d: %v", s.number, err)
-		return
+		return false
 	default:
 		op.refused = out[0].Refusal != nil || out[0].After.Final() && out[0].After != job.Cancelled
 		c.w.note("%s cancelled, refused %t", s.key, op.refused)
 	}
 	c.w.audit.returned(c.id, begun, op)
+	return !op.unknown
 }
 
 func (c *client) read(ctx context.Context, s sent) {
