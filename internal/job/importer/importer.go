@@ -202,7 +202,7 @@ func topKeys(text string) map[string]bool {
 func detectLines(text string) Format {
 	keys := map[string]bool{}
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#SBATCH ") || strings.HasPrefix(line, "#PBS ") {
+		if strings.HasPrefix(line, "#SBATCH ") || strings.HasPrefix(line, "#PBS ") || strings.HasPrefix(line, "#BSUB ") {
 			return Slurm
 		}
 		key, value, isKey := strings.Cut(strings.TrimRight(line, " \t\r\n"), ":")
