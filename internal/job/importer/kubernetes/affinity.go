@@ -181,7 +181,7 @@ func ofEveryNode(label string) bool {
 // ofModel says that a label names the model of a node's GPUs.
 func ofModel(label string) bool {
 	switch label {
-	case "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
+	case "nvidia.com/gpu.product", gkeAccelerator, "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
 		return true
 	}
 	return false
@@ -207,7 +207,7 @@ func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 	case ofModel(label):
 		var models []string
 		for _, v := range values {
-			models = append(models, productModels(v)...)
+			models = append(models, labelModels(label, v)...)
 		}
 		k.labelled.narrow(d, n, models)
 	default:

@@ -67,6 +67,25 @@ func productModels(product string) []string {
 	return []string{blanks}
 }
 
+// gkeAccelerator is the label of GKE's nodes, whose values are no names of products.
+const gkeAccelerator = "cloud.google.com/gke-accelerator"
+
+// gkeModels are the models of its values of which the words are no part of the product's
+// name: there are others between them, or it has no such word.
+var gkeModels = map[string][]string{
+	"nvidia-a100-80gb":      {"A100 80GB", "A100-80GB", "A100 SXM4 80GB", "A100-SXM4-80GB", "A100 PCIE 80GB", "A100-PCIE-80GB"},
+	"nvidia-h100-mega-80gb": {"H100 80GB", "H100-80GB"},
+	"nvidia-h200-141gb":     {"H200"},
+}
+
+// labelModels are the models that a value of a label names.
+func labelModels(label, value string) []string {
+	if models := gkeModels[strings.ToLower(value)]; label == gkeAccelerator && models != nil {
+		return models
+	}
+	return productModels(value)
+}
+
 // bothModels are the models of which each list has a part, or the whole: A100 and
 // A100 SXM4 80GB are the latter. Blanks do not matter, as resources are named without.
 func bothModels(a, b []string) []string {
