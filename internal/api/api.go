@@ -32,6 +32,7 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 // Headers of a stream that a node dials back with (PathStream) and of the
 // answer to PathJobLog.
 const (
+	HeaderWithin      = "Gbatch-Within"       // from a node: the request is of a job that runs there, as NODE RANK UUID
 	HeaderOffset      = "Gbatch-Offset"       // where in the log the first byte stands
 	HeaderStreamError = "Gbatch-Stream-Error" // the node cannot: why, in a sentence; no body
 	HeaderLogCopy     = "Gbatch-Log-Copy"     // the log is the controller's copy: when its last byte came, in milliseconds since 1970

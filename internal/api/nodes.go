@@ -231,6 +231,7 @@ type RunOrder struct {
 	MasterPort int            `json:"masterPort,omitempty"` // of a gang: where rank 0 may be met
 	Secret     string         `json:"secret,omitempty"`     // of a batch script: what its ranks know each other by
 	Port       int            `json:"port,omitempty"`       // likewise: on which they take tasks
+	Commands   bool           `json:"commands,omitempty"`   // likewise: it may ask the controller, as its user
 	LimitMS    int64          `json:"limitMs,omitempty"`    // run time left; 0: none
 	GraceMS    int64          `json:"graceMs"`              // between TERM and KILL at the limit
 	Digest     string         `json:"digest,omitempty"`     // image manifest to use, once known

@@ -50,6 +50,7 @@ type App struct {
 	Measure  func() Terminal // again, for what goes on: a window may change its size; nil: never
 	Output   Output
 	Place    func() (dir, host string) // where it is run, as far as that is known
+	Within   string                    // the job in whose container it is run; empty: in none
 }
 
 // New is a run on the process's own streams, clock and environment. Its client

@@ -48,20 +48,20 @@ func (s *Server) routes() []route.Route {
 
 	sessions := &access.Sessions{Tokens: tokens}
 	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), s.foreseeing(), entering(s.opened, s.ports), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs, Several: s.leads != nil})), []route.Route{
-		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").Large(),
-		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change"),
+		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").InJobs().Large(),
+		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change").InJobs(),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
-		route.JSON("POST "+api.PathJobAction, access.ByUsers, actions.Act).Is("act-on-jobs", "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update"),
+		route.JSON("POST "+api.PathJobAction, access.ByUsers, actions.Act).Is("act-on-jobs", "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update").InJobs(),
 		route.JSON("POST "+api.PathFormerAction, access.ByUsers, actions.Act).Former(),
 		route.JSON("PATCH "+api.PathJob, access.ByUsers, actions.Resize).Is("resize-job", "Give a running job other CPU and memory"),
-		route.Stream("GET "+api.PathEvents, access.ByUsers, s.changes.Stream, eventsResponse).Is("watch-events", "What changes, as server-sent events"),
-		route.JSON("GET "+api.PathCluster, access.ByUsers, listed.All).Is("get-cluster", "Nodes and GPUs").Large(),
-		route.JSON("GET "+api.PathPlan, access.ByUsers, listed.Plan).Is("get-plan", "What nodes do and are to do: jobs that run, starts that are promised, reservations").Large(),
-		route.JSON("GET "+api.PathNode, access.ByUsers, listed.One).Is("get-node", "A node and what became of it lately"),
-		route.JSON("GET "+api.PathStatus, access.ByUsersAndNodes, about.status).Is("get-status", "Version, counts, and who you are"),
-		route.JSON("GET "+api.PathHistory, access.ByUsers, past.List).Is("list-history", "Jobs that have ended, with what they used").Large(),
-		route.JSON("GET "+api.PathUsage, access.ByUsers, past.Usage).Is("get-usage", "What was used, by project, user, GPU model, cluster, day or month").Large(),
-		route.JSON("GET "+api.PathShares, access.ByUsers, past.Shares).Is("list-shares", "Fair share: shares, usage and factors").Large(),
+		route.Stream("GET "+api.PathEvents, access.ByUsers, s.changes.Stream, eventsResponse).Is("watch-events", "What changes, as server-sent events").InJobs(),
+		route.JSON("GET "+api.PathCluster, access.ByUsers, listed.All).Is("get-cluster", "Nodes and GPUs").InJobs().Large(),
+		route.JSON("GET "+api.PathPlan, access.ByUsers, listed.Plan).Is("get-plan", "What nodes do and are to do: jobs that run, starts that are promised, reservations").InJobs().Large(),
+		route.JSON("GET "+api.PathNode, access.ByUsers, listed.One).Is("get-node", "A node and what became of it lately").InJobs(),
+		route.JSON("GET "+api.PathStatus, access.ByUsersAndNodes, about.status).Is("get-status", "Version, counts, and who you are").InJobs(),
+		route.JSON("GET "+api.PathHistory, access.ByUsers, past.List).Is("list-history", "Jobs that have ended, with what they used").InJobs().Large(),
+		route.JSON("GET "+api.PathUsage, access.ByUsers, past.Usage).Is("get-usage", "What was used, by project, user, GPU model, cluster, day or month").InJobs().Large(),
+		route.JSON("GET "+api.PathShares, access.ByUsers, past.Shares).Is("list-shares", "Fair share: shares, usage and factors").InJobs().Large(),
 		route.JSON("POST "+api.PathNodeSync, access.ByNodes, exchange.Sync).Is("sync-node", "A node's exchange with the controller").InTurn(),
 		route.JSON("POST "+api.PathNodeLaunch, access.ByNodes, exchange.Launch).Is("record-step", "What srun starts in a job"),
 		route.JSON("POST "+api.PathNodeLogs, access.ByNodes, taken.Take).Is("keep-logs", "What a node's ranks write, to be kept"),
@@ -69,12 +69,12 @@ func (s *Server) routes() []route.Route {
 		route.JSON("POST "+api.PathDrain, access.ByOperators, operator.Drain).Is("drain-node", "Take a node or a GPU out of scheduling"),
 		route.Done("POST "+api.PathResume, access.ByOperators, operator.Resume).Is("resume-node", "Put a node or a GPU back"),
 		route.Done("DELETE "+api.PathNode, access.ByOperators, joined.Forget).Is("forget-node", "Drop a node that is gone for good"),
-		route.JSON("GET "+api.PathReservations, access.ByUsers, operator.Reservations).Is("list-reservations", "List advance reservations"),
+		route.JSON("GET "+api.PathReservations, access.ByUsers, operator.Reservations).Is("list-reservations", "List advance reservations").InJobs(),
 		route.JSON("POST "+api.PathReservations, access.ByOperators, operator.Reserve).Is("make-reservation", "Keep nodes for some jobs or for nobody"),
 		route.Done("DELETE "+api.PathReservation, access.ByOperators, operator.Unreserve).Is("drop-reservation", "Remove a reservation"),
 		route.JSON("GET "+api.PathDiag, access.ByOperators, about.diag).Is("get-diagnosis", "How the controller fares"),
 		route.JSON("GET "+api.PathSite, access.ByUsers, about.site).Is("get-site", "How to reach this controller"),
-		route.JSON("GET "+api.PathProjects, access.ByUsers, s.rules.Projects).Is("list-projects", "List projects"),
+		route.JSON("GET "+api.PathProjects, access.ByUsers, s.rules.Projects).Is("list-projects", "List projects").InJobs(),
 		route.JSON("PUT "+api.PathProject, access.ByAdmins, s.rules.PutProject).Is("put-project", "Make or change a project"),
 		route.Done("DELETE "+api.PathProject, access.ByAdmins, s.rules.DropProject).Is("drop-project", "Remove a project"),
 		route.JSON("GET "+api.PathPolicy, access.ByOperators, s.rules.Policy).Is("get-policy", "The rules in force"),
@@ -103,7 +103,7 @@ func (s *Server) routes() []route.Route {
 // submitting are for jobs that come in.
 func submitting(s *jobs.Submissions) []route.Route {
 	return []route.Route{
-		route.JSON("POST "+api.PathJobs, access.ByUsers, s.Submit).Is("submit-job", "Submit a job").InTurn(),
+		route.JSON("POST "+api.PathJobs, access.ByUsers, s.Submit).Is("submit-job", "Submit a job").InJobs().InTurn(),
 		route.Many("POST "+api.PathJobsMany, access.ByUsers, func(ctx context.Context, in *jobs.SubmitManyInput, each route.Each) (*api.SubmitManyResponse, error) {
 			return s.SubmitMany(ctx, in, each.Another, each.Fail)
 		}).Is("submit-jobs", "Submit several jobs, each of which is taken or refused for itself").InTurn(),

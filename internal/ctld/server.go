@@ -37,7 +37,9 @@ import (
 	"gbatch/internal/ctld/streams"
 	"gbatch/internal/ctld/trees"
 	"gbatch/internal/ctld/webhook"
+	"gbatch/internal/job"
 	"gbatch/internal/pki"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/internal/tree"
 )
@@ -134,7 +136,7 @@ func (s *Server) open() error {
 	if err := backup.NoteKeys(cfg.Dir, s.store); err != nil {
 		return err
 	}
-	s.auth = access.NewAuthenticator(s.rights, s.keys, s.now)
+	s.auth = access.NewAuthenticator(s.rights, s.keys, s.job, s.now)
 	if err := s.rules.LoadProjects(s.store); err != nil {
 		return err
 	}
@@ -176,6 +178,9 @@ func (s *Server) open() error {
 	s.api = route.New(guard, s.routes())
 	return s.listen()
 }
+
+// job is one that is not over, as it is now; nil: there is none.
+func (s *Server) job(n job.Number) *state.Job { return s.loop.View().Job(n) }
 
 // openPorts makes what leads to jobs that run.
 func (s *Server) openPorts() {

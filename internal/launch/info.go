@@ -8,14 +8,19 @@ import (
 	"strconv"
 )
 
-// RankProgram is the name of the program that takes tasks in a container.
-const RankProgram = "gbatch-rank"
+// RankProgram is the name of the program that takes tasks in a container, and
+// CommandsProgram of that which is sbatch, squeue and the like there.
+const (
+	RankProgram     = "gbatch-rank"
+	CommandsProgram = "gbatch-commands"
+)
 
 // Where a rank's node puts what follows into the container.
 const (
 	Dir      = "/opt/gbatch/node"
 	InfoFile = Dir + "/job.json"
 	Socket   = Dir + "/sock" // of the first rank: its node's daemon, see node.go
+	API      = Dir + "/api"  // the controller's API as far as jobs may use it, by their node; missing where the site does not let them
 )
 
 // Info is what a rank knows of its job.

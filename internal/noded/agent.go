@@ -28,7 +28,6 @@ import (
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/keep"
-	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/peers"
 	"gbatch/internal/noded/rank"
@@ -189,7 +188,7 @@ func (a *Agent) open(o Options) error {
 	}
 	a.node = a.forRanks(bootID, o.onReach)
 	a.node.Programs = programs
-	a.node.Launches = func(id job.RankID, of string) launches.Recorder { return recorder{a, id, of} }
+	forLaunches(a, a.node)
 	if err := a.recover(); err != nil {
 		return err
 	}

@@ -3,11 +3,13 @@ package noded
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/launch"
 	"gbatch/internal/noded/launches"
+	"gbatch/internal/noded/rank"
 )
 
 // recorder has the controller record what srun starts in one rank.
@@ -38,4 +40,12 @@ func (r recorder) say(ctx context.Context, q api.LaunchRequest) (uint32, error) 
 		return 0, err
 	}
 	return out.Step, nil
+}
+
+// forLaunches is what ranks of batch scripts reach the controller by.
+func forLaunches(a *Agent, n *rank.Node) {
+	n.Launches = func(id job.RankID, of string) launches.Recorder { return recorder{a, id, of} }
+	n.Within = func(id job.RankID, of string) (http.Handler, error) {
+		return a.controller.Within(a.cfg.Name+" "+id.String()+" "+of, launches.Unreached)
+	}
 }

@@ -95,7 +95,7 @@ func TestGolden(t *testing.T) {
 // play0 is play with a client that the test has made.
 func play0(a *cli.App, name string, args []string) int {
 	if len(args) == 1 && args[0] == "--version" {
-		return play(a, name, args)
+		return play(a, "", name, args)
 	}
 	return a.Finish(cli.Program{Name: name, Failure: 1}, commands[name](context.Background(), a, args))
 }

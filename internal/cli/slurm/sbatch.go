@@ -19,6 +19,9 @@ import (
 	"gbatch/internal/job/importer/slurm"
 )
 
+const sbatchHelp = "sbatch [OPTIONS] [SCRIPT [ARGUMENT...]]  submits a batch script to gbatch; see docs/slurm.md. The job runs in a container:\n" +
+	"name its image by --image, --container-image or " + allocation.ImageVariable + "."
+
 // sbatch submits a batch script, or a command.
 func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	c := slurm.Split(args,
@@ -26,8 +29,7 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 		map[string]string{"-H": "--hold", "-W": "--wait", "-Q": "--quiet", "-h": "--help"})
 	has := func(name string) bool { _, ok := c.Own[name]; return ok }
 	if has("--help") {
-		fmt.Fprintln(a.Out, "sbatch [OPTIONS] [SCRIPT [ARGUMENT...]]  submits a batch script to gbatch; see docs/slurm.md. The job runs in a container:\n"+
-			"name its image by --image, --container-image or "+allocation.ImageVariable+".")
+		fmt.Fprintln(a.Out, sbatchHelp)
 		return nil
 	}
 	name, jobName, script, err := batchScript(a, c, has("--wrap"))
@@ -38,7 +40,10 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	if has("--wrap") || file == "-" {
 		file = ""
 	}
-	image, _ := a.Env(allocation.ImageVariable)
+	own, image, err := ownJob(ctx, a)
+	if err != nil {
+		return err
+	}
 	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
 		Line: c.Options, DefaultImage: image, Args: c.Args, Own: c.Own,
@@ -48,6 +53,7 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, err)}
 	}
+	mountAs(own, &sub.Spec)
 	doc, err := sub.Document()
 	if err != nil {
 		return err

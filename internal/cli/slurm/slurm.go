@@ -32,20 +32,30 @@ func Main(args []string) {
 	if commands[name] == nil && len(args) > 0 { // gslurm squeue ...
 		name, args = args[0], args[1:]
 	}
-	os.Exit(play(cli.New(), name, args))
+	os.Exit(play(cli.New(), "", name, args))
 }
 
-func play(a *cli.App, name string, args []string) int {
+// Inside runs the command whose name the program has, in the container of a job; the
+// API is served there at a socket.
+func Inside(args []string, socket, id string) {
+	a := cli.New()
+	a.Within = id
+	os.Exit(play(a, socket, filepath.Base(args[0]), args[1:]))
+}
+
+func play(a *cli.App, at, name string, args []string) int {
 	run := commands[name]
 	switch {
 	case run == nil:
 		return a.Finish(cli.Program{Name: "gslurm"}, exit.Usagef("plays %s, by whose names it is called: gslurm squeue --me", strings.Join(slices.Sorted(maps.Keys(commands)), ", ")))
+	case a.Within != "" && name == "salloc":
+		return a.Finish(cli.Program{Name: name, Failure: 1}, exit.Usagef("salloc is not there inside of a job: srun starts tasks in this one, and sbatch submits another one"))
 	case slices.Contains(optionsOf(name, args), "--version") || slices.Contains(optionsOf(name, args), "-V"):
 		fmt.Fprintln(a.Out, "slurm "+version)
 		return exit.OK
 	}
 	p := cli.Program{Name: name, Retry: name == "sbatch", Failure: 1}
-	return a.Do(p, &cli.Connection{Timeout: 30 * time.Second}, func(ctx context.Context) error { return run(ctx, a, args) })
+	return a.Do(p, &cli.Connection{Controller: at, Timeout: 30 * time.Second}, func(ctx context.Context) error { return run(ctx, a, args) })
 }
 
 // optionsOf are the arguments that may be options of the command: what follows the

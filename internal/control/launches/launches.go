@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -136,6 +137,15 @@ func Running(j *state.Job, on string, id job.RankID) *state.Refusal {
 		return conflict("rank %s does not run", id)
 	case id.Rank != 0 || j.Attempt.Ranks[0].Alloc.Node != on:
 		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("node %s does not have the first rank of job %d", on, id.Job)}
+	}
+	return nil
+}
+
+// Inside says why a node may not speak for what is in a container of a job; nil: it may, as that runs there.
+func Inside(j *state.Job, on string, id job.RankID) *state.Refusal {
+	if j == nil || !j.State.Active() || j.Attempt == nil || j.Attempt.Attempt != id.Attempt || int(id.Task) != j.Index ||
+		int(id.Rank) >= len(j.Attempt.Ranks) || j.Attempt.Ranks[id.Rank].Alloc.Node != on || j.Attempt.Ranks[id.Rank].Phase == node.PhaseEnded {
+		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("rank %s does not run on node %s", id, on)}
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/places"
+	"gbatch/internal/job"
 	"gbatch/internal/munge"
+	"gbatch/internal/state"
 )
 
 // role is what a caller may do at most.
@@ -45,6 +47,10 @@ type Identity struct {
 
 	// Done when the credential is revoked; nil: it cannot be.
 	Ended context.Context
+
+	Within  job.Number // the job in whose container the request began, which has nobody's rights but its user's; 0: in none
+	Project string     // of that job
+	carrier string     // the node that it came by
 }
 
 type identityKey struct{}
@@ -90,6 +96,8 @@ type Authenticator struct {
 	now    func() time.Time
 	decode *places.Gate // credentials that MUNGE is looking at
 
+	job func(job.Number) *state.Job // one that is not over; nil: there is none
+
 	bodies places.Places // bytes of bodies that are read to find out who sent them, by address
 }
 
@@ -98,8 +106,8 @@ type Authenticator struct {
 const maxUnknown = 16 << 20
 
 // NewAuthenticator goes by the rights and credentials in force.
-func NewAuthenticator(rights *Rights, keys *Keyring, now func() time.Time) *Authenticator {
-	return &Authenticator{rights: rights, keys: keys, now: now, decode: places.NewGate(mungeAtOnce, mungeWaiting), bodies: places.Places{Most: maxUnknown}}
+func NewAuthenticator(rights *Rights, keys *Keyring, jobs func(job.Number) *state.Job, now func() time.Time) *Authenticator {
+	return &Authenticator{rights: rights, keys: keys, now: now, job: jobs, decode: places.NewGate(mungeAtOnce, mungeWaiting), bodies: places.Places{Most: maxUnknown}}
 }
 
 // mungeAtOnce bounds the programs that run to decode MUNGE credentials, and
@@ -156,6 +164,9 @@ func (a *Authenticator) Identify(w http.ResponseWriter, r *http.Request) (Identi
 		e = api.Errorf(api.CodeUnauthorized, "a request over the network needs a token").WithHint(hint)
 	}
 	id.From = from
+	if text := r.Header.Get(api.HeaderWithin); e == nil && text != "" {
+		id, e = a.within(id, text)
+	}
 	if e == nil && id.Role == "" {
 		id.Role = a.rights.roleOf(id)
 		id.scraper = a.rights.People.Among(a.rights.Conf().Metrics.Scrapers, id.User)

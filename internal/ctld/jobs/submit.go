@@ -148,7 +148,7 @@ func (s *Submissions) submitEvent(id access.Identity, in *SubmitInput, sub *job.
 	if g := sub.Spec.Gbatch; g != nil && g.CronZone != "" && g.CronZone != "Local" {
 		ev.Zone, _ = loop.Zone(g.CronZone) // the event refuses one that there is not
 	}
-	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), s.Conf().DefaultProject)
+	ev.Project = cmp.Or(in.Body.Project, sub.Spec.ProjectName(), id.Project, s.Conf().DefaultProject)
 	if ev.Project == "" {
 		return ev, api.Errorf(api.CodeInvalidJob, "the job names no project, and this site has no default").
 			WithHint("use --project; " + s.projectsOf(id))

@@ -258,6 +258,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	o.ImagePeers = s.imagePeers(doc.Request.Docker.Image, s.Loop.View().Node(r.Alloc.Node), false)
 	if doc.Launches() {
 		o.Secret, o.Port = s.Jobs.LaunchSecret(j), launchPort(j.Number)
+		o.Commands = s.Conf().Batch.Commands
 	}
 	o.IDs, err = s.IDs.Of(j.Owner.User, o.UID)
 	return o, err

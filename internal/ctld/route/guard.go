@@ -94,6 +94,10 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 	g.served[pattern] = true
 	g.mux.HandleFunc(pattern, g.Measure(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w = bounded(w, route.answer)
+		if r.Header.Get(api.HeaderWithin) != "" && !route.inJobs {
+			writeError(w, api.Errorf(api.CodeDenied, "this may not be asked from inside of a job").WithHint("ask on a machine where you log in"))
+			return
+		}
 		if route.Who == access.ByAnyone {
 			if g.Conns.Stranger(conns.Of(r.Context()), r.ProtoMajor > 1) {
 				w.Header().Set("Connection", "close")
@@ -144,7 +148,8 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, route *Route) (id 
 	conn := conns.Of(r.Context())
 	id, e = g.Identify(w, r)
 	if e == nil && id.Role != access.RoleJoin {
-		e = g.Conns.Known(conn, conns.Who{Name: id.User, Trusted: id.Role == access.RoleNode || id.Operator()})
+		name, trusted := id.Connection()
+		e = g.Conns.Known(conn, conns.Who{Name: name, Trusted: trusted})
 	}
 	if g.Conns.Stranger(conn, r.ProtoMajor > 1) {
 		w.Header().Set("Connection", "close")

@@ -25,6 +25,7 @@ type Route struct {
 	answer  answerKind
 	former  bool // served, and not described
 	turn    bool // its answer is that of a turn of the loop
+	inJobs  bool // jobs may ask it, as their users
 
 	failures *notice.Notice // of handlers that went wrong
 
@@ -54,6 +55,9 @@ func (r Route) Former() Route { r.former = true; return r }
 // InTurn says that what is answered comes from a turn of the loop, which stores something or asks itself whether this
 // controller still leads.
 func (r Route) InTurn() Route { r.turn = true; return r }
+
+// InJobs says that programs in jobs may use the route, as their jobs' users.
+func (r Route) InJobs() Route { r.inJobs = true; return r }
 
 // operation describes a route for /openapi.json.
 func (r *Route) operation() huma.Operation {

@@ -21,6 +21,7 @@ type Batch struct {
 	Mounts      []BatchMount      `yaml:"mounts"`      // storage that they mount beside their own
 	Network     job.Network       `yaml:"network"`     // host: that of their nodes, in projects that may use it; else their own
 	Environment map[string]string `yaml:"environment"` // variables that they have unless they set them
+	Commands    bool              `yaml:"commands"`    // they may call sbatch, scancel and the like, as their users
 }
 
 // BatchMount is storage of the nodes at a place in the container.

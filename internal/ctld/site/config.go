@@ -160,6 +160,7 @@ func Default() Config {
 		GangSubnet:     netip.MustParsePrefix("10.214.0.0/16"),
 		Limits:         Limits{DefaultDuration: 14 * 86400, MaxDuration: 28 * 86400, DefaultMin: 7 * 86400, Grace: 30, MaxGrace: 3600, MaxQueued: 2_000_000, PerUser: defaultPerUser()},
 		Connections:    Connections{PerAddress: 256},
+		Batch:          Batch{Commands: true},
 		Nodes:          Timing{Suspect: 75, Timeout: 300, Reboot: 1800},
 		IDsFrom:        0x20000000,
 		ReserveMiB:     256,

@@ -1,5 +1,6 @@
-// Package scontrol is the command of that name inside of a batch script, as far
-// as scripts need it there: names of nodes, and what the job has.
+// Package scontrol is the command of that name inside of a batch script, by
+// itself for names of nodes; for all else, where jobs may ask the controller, by the
+// program that does.
 package scontrol
 
 import (
@@ -9,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gbatch/internal/job"
 	"gbatch/internal/launch"
@@ -16,6 +18,13 @@ import (
 
 // Main is the command. It returns its exit code.
 func Main(args []string) int {
+	if !offline(args) {
+		if _, err := os.Stat(launch.API); err == nil {
+			err = syscall.Exec(job.LaunchDir+"/"+launch.CommandsProgram, append([]string{"scontrol"}, args...), os.Environ())
+			fmt.Fprintln(os.Stderr, "scontrol: error:", err)
+			return 1
+		}
+	}
 	out := bufio.NewWriter(os.Stdout)
 	err := run(args, out)
 	_ = out.Flush()
@@ -26,7 +35,12 @@ func Main(args []string) int {
 	return 0
 }
 
-var errUnknown = errors.New(`inside of a job it knows "show hostnames", "show hostlist", "show hostlistsorted" and "show job": call scontrol on the submitting machine`)
+// offline says that the controller need not be asked: names of nodes.
+func offline(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(strings.ToLower(a), "host") })
+}
+
+var errUnknown = errors.New(`where the site has batch.commands off, it knows inside of a job "show hostnames", "show hostlist", "show hostlistsorted" and "show job": call scontrol on the submitting machine`)
 
 func run(args []string, out *bufio.Writer) error {
 	oneline := false
@@ -112,7 +126,7 @@ func showJob(args []string, oneline bool, out *bufio.Writer) error {
 		return err
 	}
 	if len(args) > 0 && args[0] != fmt.Sprint(i.Job) && args[0] != i.ID {
-		return fmt.Errorf("inside of a job it shows this one, %s: call scontrol on the submitting machine", i.ID)
+		return fmt.Errorf("where the site has batch.commands off, it shows this job, %s: call scontrol on the submitting machine", i.ID)
 	}
 	cpus, tasks := 0, i.Tasks
 	for _, n := range i.Nodes {

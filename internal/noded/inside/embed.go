@@ -7,4 +7,7 @@ import _ "embed"
 //go:embed program.bin
 var embedded []byte // made by scripts/build-shim
 
-func init() { program = embedded }
+//go:embed commands.bin
+var embeddedCommands []byte // likewise
+
+func init() { program, commands = embedded, embeddedCommands }

@@ -1,6 +1,6 @@
-// Package inside lays out the program that gnoded mounts into the containers of
-// jobs that start tasks by srun: one static file, which is srun and what belongs
-// to it by the name that it is called by. In every container the same file is what
+// Package inside lays out the programs that gnoded mounts into the containers of
+// jobs that start tasks by srun: a static file which is srun and what belongs
+// to it by the name that it is called by, and another one which is sbatch and the like. In every container the first one is what
 // clients reach into it by: see internal/launch/tool. What the program does is in
 // internal/launch; gnoded never executes it itself, outside of containers.
 package inside
@@ -16,27 +16,43 @@ import (
 	"slices"
 	"sync"
 
+	"gbatch/internal/launch"
 	"gbatch/oci/atomicfile"
 )
 
-// program is the file, or empty in a gnoded that was built without it.
-var program []byte
+// program and commands are the files, or empty in a gnoded that was built without them.
+var program, commands []byte
 
 // Rank is the file's name, by which it is what runs in a rank that waits for
 // tasks. Links have the other names that it is called by.
-const Rank = "gbatch-rank"
+const Rank = launch.RankProgram
 
-var links = []string{"srun", "scontrol", "sattach", "sbcast"}
+// links are the names by which a file is called.
+var links = map[string][]string{
+	Rank:                   {"srun", "scontrol", "sattach", "sbcast"},
+	launch.CommandsProgram: {"sbatch", "squeue", "scancel", "sinfo", "sacct", "salloc", "sacctmgr", "sdiag", "seff", "sprio", "sshare", "sstat"},
+}
+
+// usual are those that scripts call which set PATH anew, and where each is.
+var usual = []Command{
+	{"srun", Rank}, {"scontrol", Rank}, {"sattach", Rank}, {"sbcast", Rank},
+	{"sbatch", launch.CommandsProgram}, {"squeue", launch.CommandsProgram}, {"scancel", launch.CommandsProgram},
+}
+
+// Command is a name and the file that it calls.
+type Command struct{ Name, File string }
 
 // laying is held by who lays the program out: ranks may find at once that it is gone.
 var laying sync.Mutex
 
 // Keep lays out anew what somebody has removed of a directory that Lay made.
 func Keep(own string) error {
-	for _, name := range append([]string{Rank}, links...) {
-		if _, err := os.Stat(filepath.Join(own, name)); err != nil {
-			_, err := Lay(filepath.Dir(own))
-			return err
+	for file, names := range links {
+		for _, name := range append([]string{file}, names...) {
+			if _, err := os.Stat(filepath.Join(own, name)); err != nil {
+				_, err := Lay(filepath.Dir(own))
+				return err
+			}
 		}
 	}
 	return nil
@@ -50,7 +66,7 @@ func Lay(dir string) (string, error) {
 	if len(program) == 0 {
 		return "", nil
 	}
-	sum := sha256.Sum256(program)
+	sum := sha256.Sum256(slices.Concat(program, commands))
 	own := filepath.Join(dir, hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(own, 0o755); err != nil {
 		return "", err
@@ -68,32 +84,41 @@ func Lay(dir string) (string, error) {
 }
 
 func lay(dir string) error {
-	file := filepath.Join(dir, Rank)
-	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, program) {
-		if err := atomicfile.Write(file, program); err != nil {
-			return err
-		}
-	}
-	if err := os.Chmod(file, 0o755); err != nil {
-		return err
-	}
-	for _, name := range links {
-		if err := os.Symlink(Rank, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+	for file, text := range map[string][]byte{Rank: program, launch.CommandsProgram: commands} {
+		if err := layFile(dir, file, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Missing are the names of the program that an image has nothing by in the places
-// where programs are looked for. Layers are the image's directories.
-func Missing(layers []string) (names []string) {
-	for _, name := range links {
-		if !slices.ContainsFunc(layers, func(dir string) bool { return has(dir, name) }) {
-			names = append(names, name)
+func layFile(dir, name string, text []byte) error {
+	file := filepath.Join(dir, name)
+	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, text) {
+		if err := atomicfile.Write(file, text); err != nil {
+			return err
 		}
 	}
-	return names
+	if err := os.Chmod(file, 0o755); err != nil {
+		return err
+	}
+	for _, link := range links[name] {
+		if err := os.Symlink(name, filepath.Join(dir, link)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing are the commands that an image has nothing by the name of in the places
+// where programs are looked for. Layers are the image's directories.
+func Missing(layers []string) (list []Command) {
+	for _, c := range usual {
+		if !slices.ContainsFunc(layers, func(dir string) bool { return has(dir, c.Name) }) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 func has(layer, name string) bool {

@@ -68,13 +68,21 @@ const fileSocket = "sock"
 
 // Open listens in a rank's directory, where an earlier daemon may have listened.
 func Open(dir string, recorder Recorder, log *slog.Logger) (*Socket, error) {
+	l, err := listen(dir, fileSocket)
+	if err != nil {
+		return nil, err
+	}
+	return &Socket{listener: l, recorder: recorder, log: log, places: make(chan struct{}, maxRequests), conns: map[*conn]bool{}}, nil
+}
+
+func listen(dir, name string) (*net.UnixListener, error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
 	// The path of a socket is short: it is named by the directory's handle.
-	path := filepath.Join(fmt.Sprintf("/proc/self/fd/%d", d.Fd()), fileSocket)
+	path := filepath.Join(fmt.Sprintf("/proc/self/fd/%d", d.Fd()), name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -83,11 +91,11 @@ func Open(dir string, recorder Recorder, log *slog.Logger) (*Socket, error) {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	if err := unix.Fchmodat(int(d.Fd()), fileSocket, 0o666, 0); err != nil { // who sees it is in the container
+	if err := unix.Fchmodat(int(d.Fd()), name, 0o666, 0); err != nil { // who sees it is in the container
 		l.Close()
 		return nil, err
 	}
-	return &Socket{listener: l, recorder: recorder, log: log, places: make(chan struct{}, maxRequests), conns: map[*conn]bool{}}, nil
+	return l, nil
 }
 
 // Serve serves until the context ends.

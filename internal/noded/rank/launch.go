@@ -79,10 +79,10 @@ func (r *recipe) launchMounts(others []draft.Mount) (list []draft.Mount) {
 	}
 	list = append(list, draft.Mount{Source: r.node.Programs, Target: job.LaunchDir, ReadOnly: true},
 		draft.Mount{Source: r.order.launchDir(), Target: launch.Dir, ReadOnly: true})
-	for _, name := range inside.Missing(r.image.Layers) {
-		target := "/usr/bin/" + name
+	for _, c := range inside.Missing(r.image.Layers) {
+		target := "/usr/bin/" + c.Name
 		if !slices.ContainsFunc(others, func(m draft.Mount) bool { return hides(m, target) }) {
-			list = append(list, draft.Mount{Source: filepath.Join(r.node.Programs, launch.RankProgram), Target: target, ReadOnly: true})
+			list = append(list, draft.Mount{Source: filepath.Join(r.node.Programs, c.File), Target: target, ReadOnly: true})
 		}
 	}
 	return list
@@ -119,6 +119,24 @@ func (r *Rank) serveLaunches(ctx context.Context) (stop func()) {
 	var done sync.WaitGroup
 	done.Go(func() { s.Serve(ctx) }) // awaited by stop
 	return func() { cancel(); done.Wait() }
+}
+
+// serveCommands serves the socket by which programs in a batch script's containers ask
+// the controller, until stop is called.
+func serveCommands(r *Rank) (stop func()) {
+	if !r.order.Spec.Launches() || !r.order.Commands || r.node.Within == nil {
+		return func() {}
+	}
+	ask, err := r.node.Within(r.order.id, r.order.UUID)
+	var served *launches.Commands
+	if err == nil {
+		served, err = launches.OpenCommands(r.order.launchDir(), ask, r.log)
+	}
+	if err != nil {
+		r.log.Error("the job cannot call sbatch and the like", "error", err)
+		return func() {}
+	}
+	return served.Close
 }
 
 // setLaunches notes the socket, and tells it what was ordered before.

@@ -3,6 +3,7 @@ package rank
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -61,6 +62,8 @@ type Node struct {
 
 	Leaving  func() bool                                      // a rank that nobody wants any more has not ended yet
 	Launches func(id job.RankID, of string) launches.Recorder // has steps of batch scripts recorded
+
+	Within func(id job.RankID, of string) (http.Handler, error) // asks the controller as the rank's job
 
 	Tell    func(within time.Duration) // asks for a sync
 	Changed func()                     // a rank began or ended
@@ -204,6 +207,7 @@ func (r *Rank) supervise(ctx context.Context) {
 	watch := newWatch(r)
 	defer watch.close()
 	defer r.serveLaunches(ctx)()
+	defer serveCommands(r)()
 	for {
 		watch.look(ctx)
 		select {

@@ -1239,6 +1239,7 @@ export type RunOrder = {
   allocation: Allocation
   alone?: boolean
   array?: ArrayTask
+  commands?: boolean
   digest?: string
   graceMs: number
   ids?: number

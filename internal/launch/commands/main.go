@@ -1,0 +1,28 @@
+// Command commands is sbatch, squeue, scancel and others of Slurm's in the containers
+// of batch scripts, by whose names it is called. It asks the controller by the node,
+// which says whose job it is in: see internal/noded/launches.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gbatch/internal/cli/slurm"
+	"gbatch/internal/launch"
+)
+
+func main() {
+	name := filepath.Base(os.Args[0])
+	info, err := launch.Load()
+	if err == nil {
+		if _, gone := os.Stat(launch.API); gone != nil {
+			err = fmt.Errorf("this site does not let jobs call %s (batch.commands of gctld.yaml): call it on the submitting machine, with --dependency for what shall follow this job", name)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: error: %v\n", name, err)
+		os.Exit(1)
+	}
+	slurm.Inside(os.Args, launch.API, info.ID)
+}
