@@ -82,8 +82,9 @@ func printDryRun(a *cli.App, r *api.SubmitResponse) error {
 	return nil
 }
 
-// convert prints the native document. A password cannot be in it.
-func convert(a *cli.App, sub job.Submission) error {
+// convert prints the native document, as one of several in a line, as --ndjson reads
+// them. A password cannot be in it.
+func convert(a *cli.App, sub job.Submission, line bool) error {
 	if len(sub.Secrets) > 0 {
 		a.Say("note: the values of secrets are left out; give them with gsubmit --secret NAME")
 	}
@@ -91,7 +92,11 @@ func convert(a *cli.App, sub job.Submission) error {
 	if sub.Registry != nil {
 		a.Say("note: the registry's user and password are left out; put USER:PASSWORD@ in front of the image again")
 	}
-	data, err := json.MarshalIndent(sub.Spec, "", "  ")
+	encode := func(spec job.Spec) ([]byte, error) { return json.MarshalIndent(spec, "", "  ") }
+	if line {
+		encode = func(spec job.Spec) ([]byte, error) { return json.Marshal(spec) }
+	}
+	data, err := encode(sub.Spec)
 	if err != nil {
 		return fmt.Errorf("encode the job: %w", err)
 	}

@@ -24,7 +24,7 @@ type flags struct {
 	Hold           bool   `short:"H" help:"Queue the job on hold."`
 	Dependency     string `short:"d" xor:"dep" sep:"none" placeholder:"WHAT" help:"Wait for other jobs, instead of for what the file says: afterok:12:13,after:14+5 (all), afterok:12?afterany:13 (one of them), singleton."`
 	DryRun         bool   `xor:"what" help:"Check everything, show the effective job and when it would start; submit nothing."`
-	Convert        bool   `xor:"what,dep" help:"Print the job in the native format; submit nothing."`
+	Convert        bool   `xor:"what,dep" help:"Print the job in the native format, several one in a line, for --ndjson; submit nothing."`
 	Wait           bool   `short:"W" xor:"then" help:"Wait for the job's end and exit with its code (128+signal; 125 if it was not the program that failed)."`
 	Follow         bool   `short:"f" xor:"then" help:"Like --wait, and show the job's state and then its log."`
 	Interactive    bool   `short:"i" xor:"then" help:"Start at once or fail, and give the program your terminal. Enter ~ . leaves it; gexec --attach comes back."`
@@ -113,10 +113,15 @@ func (o *flags) submit(ctx context.Context, a *cli.App, all ...*source) error {
 	case err != nil:
 		return err
 	case o.Convert:
-		if err := jobs[0].bring(ctx, a, o, all[0].file); err != nil {
-			return err
+		for i := range jobs {
+			if err := jobs[i].bring(ctx, a, o, all[i].file); err != nil {
+				return err
+			}
+			if err := convert(a, jobs[i].sub, len(jobs) > 1); err != nil {
+				return err
+			}
 		}
-		return convert(a, jobs[0].sub)
+		return nil
 	}
 	for i := range jobs {
 		if err := jobs[i].complete(ctx, a, o, completing{all[i].file, secrets}); err != nil {
@@ -170,8 +175,8 @@ func (o *flags) check(all []*source) error {
 		return err
 	}
 	switch {
-	case len(all) > 1 && (o.Interactive || o.Follow || o.Convert):
-		return exit.Usagef("--interactive, --follow and --convert are for one job: give one file (arguments of a script come behind --)")
+	case len(all) > 1 && (o.Interactive || o.Follow):
+		return exit.Usagef("--interactive and --follow are for one job: give one file (arguments of a script come behind --)")
 	case len(all) > 1 && len(src.overrides.Command) > 0:
 		return exit.Usagef("there are several files and arguments behind --: give one script")
 	case !o.Interactive:
