@@ -19,17 +19,18 @@ type audit struct {
 	mu     sync.Mutex
 	first  string // violation
 	tally  tally
-	begun  map[string]bool       // ranks of attempts whose program began
-	ends   map[string]int        // with which code programs ended by themselves
-	alive  map[string]*container // by job and rank
-	acked  map[job.Number]string // submissions, by the key
-	uuids  map[job.Number]string // of jobs, as they were first shown
-	cancel map[job.Number]bool   // somebody wanted it
-	past   []porcupine.Operation // what clients asked and were told
+	begun  map[string]bool          // ranks of attempts whose program began
+	ends   map[string]int           // with which code programs ended by themselves
+	ran    map[string]time.Duration // how long programs of ranks of attempts did
+	alive  map[string]*container    // by job and rank
+	acked  map[job.Number]string    // submissions, by the key
+	uuids  map[job.Number]string    // of jobs, as they were first shown
+	cancel map[job.Number]bool      // somebody wanted it
+	past   []porcupine.Operation    // what clients asked and were told
 }
 
 func newAudit(w *world) *audit {
-	return &audit{w: w, begun: map[string]bool{}, ends: map[string]int{}, alive: map[string]*container{}, acked: map[job.Number]string{},
+	return &audit{w: w, begun: map[string]bool{}, ends: map[string]int{}, ran: map[string]time.Duration{}, alive: map[string]*container{}, acked: map[job.Number]string{},
 		uuids: map[job.Number]string{}, cancel: map[job.Number]bool{}, tally: tally{faults: map[string]int{}, states: map[string]bool{}}}
 }
 
@@ -125,7 +126,7 @@ func (a *audit) begin(m *machine, c *container) {
 	if a.begun[once] {
 		a.violated("rank %s runs twice", c.id)
 	}
-	a.begun[once] = true
+	a.begun[once], c.began = true, a.w.now()
 	if o := a.alive[who]; o != nil {
 		a.violated("job %d runs on %s as %s while it runs on %s as %s", c.id.Job, m.name, c.id, o.m.name, o.id)
 	}
@@ -166,6 +167,7 @@ func (a *audit) crashed(m *machine, c *container) {
 }
 
 func (a *audit) over(c *container) {
+	a.ran[c.uuid+" "+c.id.String()] = a.w.now() - c.began
 	if who := fmt.Sprintf("%s %d", c.uuid, c.id.Rank); a.alive[who] == c {
 		delete(a.alive, who)
 	}

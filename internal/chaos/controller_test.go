@@ -302,7 +302,10 @@ func (p *process) user(ctx context.Context, name string) context.Context {
 	return access.WithCaller(ctx, access.Identity{User: name, Role: access.RoleUser}, "test")
 }
 
+// mayRun is how long a job may run.
+const mayRun = 20 * time.Minute
+
 // document is a job that runs for so long and ends so.
 func document(name string, gpus int, again bool, nodes int) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"20 minutes"}},"gbatch":{"nodes":%d}}`, name, gpus, again, nodes))
+	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"%d minutes"}},"gbatch":{"nodes":%d}}`, name, gpus, again, int(mayRun.Minutes()), nodes))
 }

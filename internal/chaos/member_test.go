@@ -32,6 +32,7 @@ type member struct {
 func found(w *world) (out []*member) {
 	for i := range w.controllers {
 		m := &member{machineOfController: newController(w), id: i, kept: &kept{voted: -1}, waited: map[string]int{}}
+		m.ahead.Store(int64(between(w.draw("clock", i), -3*time.Hour, 3*time.Hour)))
 		out = append(out, m)
 		first := out[0].disk
 		if i == 0 {
@@ -155,7 +156,9 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	if err != nil {
 		return err
 	}
-	clock.GoOn(sched.Time(l.From))
+	if !m.w.plant.ownClock {
+		clock.GoOn(sched.Time(l.From))
+	}
 	defer l.End()
 	if err := l.Begin(); err != nil {
 		return err

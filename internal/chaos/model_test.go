@@ -3,6 +3,7 @@ package chaos
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -167,8 +168,25 @@ func (a *audit) untrue(j *state.Job) string {
 		return fmt.Sprintf("its programs ended so: %v", codes)
 	case j.State == job.Failed && (j.Reason == job.Signal || j.Reason == job.None || j.Reason == job.ByUser):
 		return "nobody did that"
+	case j.State == job.Failed && j.Reason == job.MaxRuntime && a.ranFor(j) < mayRun/2:
+		return fmt.Sprintf("its programs ran for %s", a.ranFor(j))
 	}
 	return ""
+}
+
+// ranFor is how long the programs of all attempts of a job ran, of each attempt the longest.
+func (a *audit) ranFor(j *state.Job) (ran time.Duration) {
+	longest := map[string]time.Duration{}
+	for rank, d := range a.ran {
+		if strings.HasPrefix(rank, j.Identity()+" ") {
+			attempt := rank[:strings.LastIndex(rank, ".")]
+			longest[attempt] = max(longest[attempt], d)
+		}
+	}
+	for _, d := range longest {
+		ran += d
+	}
+	return ran
 }
 
 // billed checks that what a job is billed is the sum over its attempts.

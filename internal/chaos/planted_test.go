@@ -147,6 +147,7 @@ func planted() []plant {
 		{name: "of three controllers one votes for another that lacks entries", controllers: 3, anyVote: true},
 		{name: "of three controllers one follows an earlier term", controllers: 3, anyTerm: true},
 		{name: "of three controllers one that stood still answers reads", controllers: 3, stale: true},
+		{name: "of three controllers the next one counts by its own clock", controllers: 3, ownClock: true},
 		{name: "of three controllers each forgets the end of its log when it starts", controllers: 3, shortLog: true},
 		{name: "of three controllers the next one gives a number again", controllers: 3, load: forgetful},
 		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {

@@ -35,6 +35,7 @@ type plant struct {
 	anyTerm     bool // a member follows one of an earlier term
 	stale       bool // reads ask no majority
 	shortLog    bool // a restart forgets the end of a member's log
+	ownClock    bool // who leads next counts by its own clock
 
 	// Of the wire.
 	report func(*api.SyncRequest)

@@ -46,6 +46,7 @@ type container struct {
 	gpus     []string
 	cores    int
 	code     int
+	began    time.Duration
 	stopping bool
 	timers   []*time.Timer
 }
