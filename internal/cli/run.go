@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -106,6 +107,7 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 		}
 	}()
 	if c, ok := cmd.(worded); ok && onlyWords(args) {
+		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
 		c.Words(args)
 		cmd.connection().Timeout = timeout
 		return a.Do(p, cmd.connection(), func(ctx context.Context) error { return c.Run(ctx, a) })
