@@ -20,6 +20,9 @@ import (
 // TestPausedLeader: the controller that leads is stopped until another one has taken jobs, and goes on then. It
 // does not answer by what it knew before, takes nothing as the one that leads, and no number is given twice.
 func TestPausedLeader(t *testing.T) {
+	if os.Getenv("GBATCH_E2E_PAUSE") == "" {
+		t.Skip("SKIPPED: a paused leader can hold nodes for a minute; run it by hand with GBATCH_E2E_PAUSE=1")
+	}
 	c := newSeveral(t, siteOptions{}, nil, nil)
 	s := c.s
 	once := func(i int) string {
