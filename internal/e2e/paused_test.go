@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,9 +22,6 @@ import (
 // TestPausedLeader: the controller that leads is stopped until another one has taken jobs, and goes on then. It
 // does not answer by what it knew before, takes nothing as the one that leads, and no number is given twice.
 func TestPausedLeader(t *testing.T) {
-	if os.Getenv("GBATCH_E2E_PAUSE") == "" {
-		t.Skip("SKIPPED: a paused leader can hold nodes for a minute; run it by hand with GBATCH_E2E_PAUSE=1")
-	}
 	c := newSeveral(t, siteOptions{}, nil, nil)
 	s := c.s
 	once := func(i int) string {
@@ -37,9 +36,12 @@ func TestPausedLeader(t *testing.T) {
 	}
 	goOn := func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 	defer goOn() // before the daemons are to end
+	if !poll(patience, func() bool { return allStopped(t, pid) }) {
+		t.Fatal("the controller does not stop")
+	}
 
 	// It reads these when it goes on.
-	listed := s.sent(c.socket(i), "GET", "/v1/jobs?user=*", "")
+	listed := s.sent(c.socket(i), "GET", "/v1/jobs?all=true", "")
 	job, err := json.Marshal(api.SubmitRequest{Job: json.RawMessage(doc{command: sh("true")}.json())})
 	if err != nil {
 		t.Fatal(err)
@@ -110,4 +112,18 @@ func (s *site) sent(socket, method, path, body string) (answer func() (int, stri
 		}
 		return resp.StatusCode, string(text)
 	}
+}
+
+// allStopped says whether each thread of a process stands still: the others go on until one of them has got the signal.
+func allStopped(t *testing.T, pid int) bool {
+	t.Helper()
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(stats) > 0 && !slices.ContainsFunc(stats, func(file string) bool {
+		text, err := os.ReadFile(file)
+		_, state, ok := strings.Cut(string(text), ") ")
+		return err == nil && !(ok && strings.HasPrefix(state, "T"))
+	})
 }

@@ -87,3 +87,30 @@ func TestFresh(t *testing.T) {
 		t.Errorf("%d users have requests open", n)
 	}
 }
+
+// TestBrokenOff: what comes to a controller that ends is refused. An answer without a word would look as if it was done.
+func TestBrokenOff(t *testing.T) {
+	done := false
+	g := New(Config{
+		Identify: func(http.ResponseWriter, *http.Request) (access.Identity, *api.Error) {
+			return access.Identity{User: "ann", Role: access.RoleUser}, nil
+		},
+		Refused: func(api.AuditEntry, string) {},
+		Measure: func(_ string, next http.HandlerFunc) http.HandlerFunc { return next },
+		Conns:   conns.New(conns.Config{}),
+		Caps:    func(string) Caps { return Caps{} },
+		Large:   func() int64 { return 1 },
+		Log:     slog.New(slog.DiscardHandler),
+	}, []Route{
+		Done("POST "+api.PathJobs, access.ByUsers, func(context.Context, *struct{ Body struct{} }) error { done = true; return nil }).InTurn(),
+	})
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, api.PathJobs, strings.NewReader("{}"))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || done {
+		t.Errorf("answered %d %q, done %v, want 503 and not done", w.Code, w.Body, done)
+	}
+}

@@ -133,7 +133,9 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 				}
 				return ok
 			})))
-		case ctx.Err() == nil: // else the client has gone
+		case ctx.Err() != nil: // the client has gone, or the controller ends or leads no more
+			writeError(w, api.Errorf(api.CodeUnavailable, "the request was broken off: nothing was done").WithHint("try again in a few seconds"))
+		default:
 			writeError(w, api.Errorf(api.CodeUnavailable, "too many lists are asked for at the moment").WithHint("try again in a few seconds"))
 		}
 	}))
