@@ -89,7 +89,12 @@ func onlyWords(args []string) bool {
 }
 
 // Main runs a command on the process's arguments and streams and exits.
-func Main(p Program, cmd command) { os.Exit(New().Run(p, cmd, os.Args[1:])) }
+func Main(p Program, cmd command) {
+	if _, ok := cmd.(worded); ok && onlyWords(os.Args[1:]) {
+		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
+	}
+	os.Exit(New().Run(p, cmd, os.Args[1:]))
+}
 
 // exited is the panic by which a flag such as --help ends the run.
 type exited int
@@ -107,7 +112,6 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 		}
 	}()
 	if c, ok := cmd.(worded); ok && onlyWords(args) {
-		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
 		c.Words(args)
 		cmd.connection().Timeout = timeout
 		return a.Do(p, cmd.connection(), func(ctx context.Context) error { return c.Run(ctx, a) })

@@ -37,7 +37,8 @@ func Main(args []string) int {
 
 // offline says that the controller need not be asked: names of nodes.
 func offline(args []string) bool {
-	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(strings.ToLower(a), "host") })
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	return len(words) > 1 && words[0] == "show" && strings.HasPrefix(strings.ToLower(words[1]), "host")
 }
 
 var errUnknown = errors.New(`where the site has batch.commands off, it knows inside of a job "show hostnames", "show hostlist", "show hostlistsorted" and "show job": call scontrol on the submitting machine`)

@@ -221,7 +221,7 @@ func inside() []option {
 		{long: "--acctg-freq", value: nothing, note: "is not used: what jobs use is measured at the node's own pace"},
 		{long: "--no-kill", short: "-k", value: nothing, flag: func(*script) {}, note: "is not used: a job whose node fails has failed"},
 		{long: "--delay-boot", value: nothing, note: noEffect},
-		{long: "--ignore-pbs", flag: func(s *script) { s.ignoreAlien = true }},
+		{long: "--ignore-pbs", flag: func(s *script) { s.ignoreOthers = true }},
 		{long: "--oversubscribe", short: "-s", flag: func(*script) {}, note: noEffect + ": a job has its cores and GPUs for itself; for a share of a GPU ask for --gpus 0.5 by gsubmit"},
 	}
 }

@@ -63,7 +63,7 @@ func Parse(data []byte, o Options) (job.Submission, error) {
 	for _, d := range slices.Concat(s.directives(string(data)), s.environment(), s.words(o.Line, 0)) {
 		s.apply(d)
 	}
-	s.alien(string(data))
+	s.others(string(data))
 	s.spec.Name = cmp.Or(s.spec.Name, s.o.FileName, "sbatch")
 	s.amounts()
 	s.constrain()
@@ -114,12 +114,12 @@ type script struct {
 	stdio   job.Stdio
 	workDir string // as it was given
 
-	image       string
-	noImage     bool // one was named that cannot be used, which was told
-	entrypoint  bool // the image's own is kept
-	ignoreAlien bool
-	mailTypes   []string
-	mailUser    string
+	image        string
+	noImage      bool // one was named that cannot be used, which was told
+	entrypoint   bool // the image's own is kept
+	ignoreOthers bool
+	mailTypes    []string
+	mailUser     string
 }
 
 // directive is one option of the script.

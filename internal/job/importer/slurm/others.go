@@ -32,31 +32,31 @@ var bsubResources = []struct{ part, option string }{
 	{"ptile=", "--ntasks-per-node"}, {"hosts=", "--nodes"}, {"mem=", "--mem"}, {"ngpus", "--gpus-per-node"},
 }
 
-// maxBeforeAlien is how many lines that are no comments Slurm reads on for lines of
+// maxBeforeOthers is how many lines that are no comments Slurm reads on for lines of
 // other systems.
-const maxBeforeAlien = 100
+const maxBeforeOthers = 100
 
-// alien refuses lines for PBS and LSF, which Slurm reads after all #SBATCH lines, so
+// others refuses lines for PBS and LSF, which Slurm reads after all #SBATCH lines, so
 // that they win over them, and also behind commands.
-func (s *script) alien(text string) {
+func (s *script) others(text string) {
 	line, commands := 0, 0
 	for l := range strings.Lines(text) {
 		line++
 		switch word := l[:min(len(l), len("#BSUB"))]; {
-		case s.ignoreAlien || s.full() || commands > maxBeforeAlien:
+		case s.ignoreOthers || s.full() || commands > maxBeforeOthers:
 			return
 		case word == "#BSUB":
-			s.refuseAlien(line, word, insteadOfBSUB(l[len(word):]), l[len(word):])
+			s.refuseOther(line, word, insteadOfBSUB(l[len(word):]), l[len(word):])
 		case strings.HasPrefix(l, "#PBS"):
-			s.refuseAlien(line, "#PBS", insteadOfPBS(strings.Fields(l[len("#PBS"):])), l[len("#PBS"):])
+			s.refuseOther(line, "#PBS", insteadOfPBS(strings.Fields(l[len("#PBS"):])), l[len("#PBS"):])
 		case !strings.HasPrefix(l, "#"):
 			commands++
 		}
 	}
 }
 
-// refuseAlien tells of one line, which begins with a word, what to write instead.
-func (s *script) refuseAlien(line int, word string, options []string, rest string) {
+// refuseOther tells of one line, which begins with a word, what to write instead.
+func (s *script) refuseOther(line int, word string, options []string, rest string) {
 	if strings.TrimSpace(rest) == "" {
 		return
 	}
@@ -67,26 +67,29 @@ func (s *script) refuseAlien(line int, word string, options []string, rest strin
 	s.problem(line, word, "is not read here; under Slurm it wins over #SBATCH lines", hint)
 }
 
+// withOption adds an option that is not there yet; "" is none.
+func withOption(options []string, option string) []string {
+	if option == "" || slices.Contains(options, option) {
+		return options
+	}
+	return append(options, option)
+}
+
 // insteadOfBSUB gives the options of sbatch that a #BSUB line stands for.
 func insteadOfBSUB(rest string) (options []string) {
-	add := func(option string) {
-		if option != "" && !slices.Contains(options, option) {
-			options = append(options, option)
-		}
-	}
 	for _, w := range strings.Fields(rest) {
 		if len(w) < 2 || w[0] != '-' {
 			continue
 		}
 		if option, ok := bsubOptions[w]; ok {
-			add(option)
+			options = withOption(options, option)
 			continue
 		}
-		add(bsubOptions[w[:2]]) // its value follows it at once
+		options = withOption(options, bsubOptions[w[:2]]) // its value follows it at once
 		if w[1] == 'R' {
 			for _, r := range bsubResources {
 				if strings.Contains(rest, r.part) {
-					add(r.option)
+					options = withOption(options, r.option)
 				}
 			}
 		}
@@ -96,16 +99,11 @@ func insteadOfBSUB(rest string) (options []string) {
 
 // insteadOfPBS gives the options of sbatch that the words of a #PBS line stand for.
 func insteadOfPBS(words []string) (options []string) {
-	add := func(option string) {
-		if option != "" && !slices.Contains(options, option) {
-			options = append(options, option)
-		}
-	}
 	for i, w := range words {
 		if len(w) < 2 || w[0] != '-' {
 			continue
 		}
-		add(pbsOptions[w[1]])
+		options = withOption(options, pbsOptions[w[1]])
 		if w[1] != 'l' {
 			continue
 		}
@@ -116,7 +114,7 @@ func insteadOfPBS(words []string) (options []string) {
 		for _, part := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ':' || r == '+' }) {
 			for _, r := range pbsResources {
 				if strings.HasPrefix(part, r.name) {
-					add(r.option)
+					options = withOption(options, r.option)
 				}
 			}
 		}

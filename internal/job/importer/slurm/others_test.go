@@ -10,9 +10,9 @@ import (
 	"gbatch/internal/job"
 )
 
-// TestAlien: which lines for PBS and LSF are refused: those that Slurm would read.
-func TestAlien(t *testing.T) {
-	commands := strings.Repeat("true\n", maxBeforeAlien-1)
+// TestOthers: which lines for PBS and LSF are refused: those that Slurm would read.
+func TestOthers(t *testing.T) {
+	commands := strings.Repeat("true\n", maxBeforeOthers-1)
 	for name, c := range map[string]struct {
 		script string
 		lines  []int
@@ -23,7 +23,7 @@ func TestAlien(t *testing.T) {
 		"of LSF":              {script: "#BSUB -q gpu\n#BSUB\n##BSUB -q x\n #BSUB -q x\ntrue\n#BSUB -n 4\n", lines: []int{3, 8}},
 		"of LSF, ignored":     {script: "#BSUB -n 4\n", args: []string{"--ignore-pbs"}},
 		"behind commands":     {script: "true\n#PBS -N a\n", lines: []int{4}},
-		"behind many":         {script: commands + "true\n#PBS -N a\n", lines: []int{maxBeforeAlien + 3}},
+		"behind many":         {script: commands + "true\n#PBS -N a\n", lines: []int{maxBeforeOthers + 3}},
 		"behind too many":     {script: commands + "true\ntrue\n#PBS -N a\n"},
 		"ignored by script":   {script: "#PBS -N a\n#SBATCH --ignore-pbs\n"},
 		"ignored by line":     {script: "#PBS -N a\n", args: []string{"--ignore-pbs"}},
