@@ -77,10 +77,6 @@ const maxRead = 128 << 10
 var foreignCommands = map[string]string{
 	"module":      "which the image must have: environment modules are the machine's, and the container has its image's software",
 	"ml":          "which the image must have: environment modules are the machine's, and the container has its image's software",
-	"sbatch":      "which the image must have: submit from outside, and let jobs wait for each other with --dependency",
-	"squeue":      "which the image must have",
-	"sacct":       "which the image must have",
-	"scancel":     "which the image must have",
 	"singularity": "which the image must have: name the image with --image, and call the program itself",
 	"apptainer":   "which the image must have: name the image with --image, and call the program itself",
 	"docker":      "which the image must have: name the image with --image, and call the program itself",
