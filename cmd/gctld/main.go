@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/manpage"
 	"gbatch/internal/client"
 	"gbatch/internal/ctld"
@@ -146,7 +147,8 @@ func (c *checkCmd) Run() error {
 
 func main() {
 	var c commands
-	parser := kong.Must(&c, kong.Name("gctld"), kong.Description(about), kong.ShortUsageOnError(), kong.Vars{"version": ctld.Version})
+	parser := kong.Must(&c, kong.Name("gctld"), kong.Description(about), kong.ShortUsageOnError(),
+		kong.Vars{"version": ctld.Version}, kong.Exit(func(code int) { os.Exit(exit.Daemon(code)) }))
 	if manpage.Asked(os.Args[1:]) {
 		parser.FatalIfErrorf(manpage.Write(os.Stdout, page, parser.Model))
 		return

@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/manpage"
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded"
@@ -121,7 +122,7 @@ func main() {
 	gpu.RunHook() // a container's hook is this program as well
 	var c commands
 	parser := kong.Must(&c, kong.Name("gnoded"), kong.Description(about), kong.ShortUsageOnError(),
-		kong.Vars{"version": noded.Version, "config": config.File})
+		kong.Vars{"version": noded.Version, "config": config.File}, kong.Exit(func(code int) { os.Exit(exit.Daemon(code)) }))
 	if manpage.Asked(os.Args[1:]) {
 		parser.FatalIfErrorf(manpage.Write(os.Stdout, page, parser.Model))
 		return

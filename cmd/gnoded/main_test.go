@@ -64,3 +64,14 @@ func TestCommands(t *testing.T) {
 		})
 	}
 }
+
+func TestWrongUsageExitsWithTwo(t *testing.T) {
+	for code, args := range map[int][]string{2: {"run", "--nonsense"}, 1: {"run", "--config", filepath.Join(t.TempDir(), "none")}} {
+		cmd := exec.Command("/proc/self/exe", args...)
+		cmd.Env = append(os.Environ(), asMain+"=1")
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Errorf("gnoded %v exits with %d, want %d: %s", args, got, code, out)
+		}
+	}
+}

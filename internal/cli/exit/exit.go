@@ -71,6 +71,15 @@ func Code(err error) int {
 	return Failure
 }
 
+// Daemon is the code that a daemon ends with where kong would end it with
+// code: kong has one of its own, 80, for a wrong command line.
+func Daemon(code int) int {
+	if code == 80 {
+		return Usage
+	}
+	return code
+}
+
 func OfCode(code string) int {
 	switch code {
 	case api.CodeInvalidJob, api.CodeBadRequest, api.CodeTooLarge:
