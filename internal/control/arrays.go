@@ -192,7 +192,7 @@ func (as *arrays) stopTasks(p *state.Job, how state.Ending) {
 func (as *arrays) close(p *state.Job) {
 	how := array.Ending(p)
 	as.Remove(p)
-	as.jobs.change(p, endLine(how.Then, how.Text), func(p *state.Job) {
+	as.jobs.change(p, endLine(p, how.Then, how.Text), func(p *state.Job) {
 		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil
 	})
 }

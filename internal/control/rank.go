@@ -90,6 +90,8 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
 	case r.Phase == node.PhaseReady:
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
+	case r.Phase == node.PhaseEnded && j.Ending != nil && r.Exit != nil && r.Exit.Message == j.Ending.Text:
+		line = ranks.Died(r) // why was said with the order, which the node repeats
 	case r.Phase == node.PhaseEnded:
 		line = ranks.Exit(r)
 	}

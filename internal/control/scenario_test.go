@@ -282,6 +282,8 @@ func (w *world) command(d *datadriven.TestData) string {
 		return fmt.Sprintf("%d s\n", w.c.jobs.get(job.Number(atoi(w.t, first))).LimitLeft()/sched.Second)
 	case "orders":
 		return w.orders(first)
+	case "timeline":
+		return w.timeline(job.Number(atoi(w.t, first)))
 	case "show":
 		return w.show(job.Number(atoi(w.t, first)))
 	}
@@ -298,7 +300,7 @@ func atoi(t *testing.T, s string) int {
 }
 
 func exitArgs(arg func(string, string) string, number func(string, string) int) *node.Exit {
-	e := &node.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: int64(number("began", "1"))}
+	e := &node.Exit{Code: number("code", "0"), Signal: number("signal", "0"), Reason: job.Reason(arg("reason", "")), StartedMS: int64(number("began", "1")), Message: arg("message", "")}
 	if e.Reason == "" && e.Signal != 0 {
 		e.Reason = job.Signal
 	}

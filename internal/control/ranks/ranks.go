@@ -61,11 +61,17 @@ func Exit(r state.Rank) string {
 		return "lost on " + r.Alloc.Node
 	case e.Message != "":
 		return e.Message
-	case e.Signal != 0:
-		return fmt.Sprintf("ended by signal %d on %s", e.Signal, r.Alloc.Node)
 	default:
-		return fmt.Sprintf("exit code %d on %s", e.Code, r.Alloc.Node)
+		return Died(r)
 	}
+}
+
+// Died is how a rank that has ended did so, without its node's word of why.
+func Died(r state.Rank) string {
+	if r.Exit.Signal != 0 {
+		return fmt.Sprintf("ended by signal %d on %s", r.Exit.Signal, r.Alloc.Node)
+	}
+	return fmt.Sprintf("exit code %d on %s", r.Exit.Code, r.Alloc.Node)
 }
 
 // Pull says what waiting for an image has cost, where it is worth a word.
