@@ -44,6 +44,7 @@ const (
 	KindExit     Kind = 'x' // to srun: Exit
 	KindOver     Kind = 'v' // to srun: all tasks of the rank have ended, and all output was sent
 	KindPMI      Kind = 'p' // both ways: see pmi.go
+	KindPMIx     Kind = 'q' // both ways: see pmix.go
 
 	KindError Kind = '!' // to srun: text; the connection ends
 )
