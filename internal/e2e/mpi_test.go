@@ -12,16 +12,35 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gbatch/oci/image/imagetest"
 )
 
+// helloMPI adds up, and says so. Asked to, each task sends its number to the next
+// before, or task 1 calls MPI_Abort, or ends without a word: "early" before it has
+// met the others.
 const helloMPI = `#include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 int main(int c, char **v) {
-	int rank, size, sum = 0;
+	int rank, size, sum = 0, from = -1;
+	const char *mode = c > 1 ? v[1] : "", *id = getenv("SLURM_PROCID");
+	if (strcmp(mode, "early") == 0 && id && strcmp(id, "1") == 0)
+		return 5;
 	MPI_Init(&c, &v);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (strcmp(mode, "abort") == 0 && rank == 1)
+		MPI_Abort(MPI_COMM_WORLD, 9);
+	if (strcmp(mode, "die") == 0 && rank == 1)
+		_exit(5);
+	if (strcmp(mode, "ring") == 0)
+		MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &from, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (strcmp(mode, "ring") == 0 && from != (rank + size - 1) % size)
+		return 6;
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	printf("%d of %d, sum %d\n", rank, size, sum);
 	MPI_Finalize();
@@ -92,6 +111,12 @@ func mpiImage(t *testing.T, flavour string, beside ...string) string {
 	return ref
 }
 
+func openMPIImage(t *testing.T) string {
+	t.Helper()
+	lib := "/usr/lib/x86_64-linux-gnu/"
+	return mpiImage(t, "openmpi", "/usr/bin/mpirun.openmpi", "/usr/bin/orted", lib+"openmpi/lib", lib+"pmix2", "/usr/share/openmpi", "/etc/openmpi")
+}
+
 // saidHello is what tasks of the hello print together, in order.
 func saidHello(tasks int) string {
 	var lines []string
@@ -122,8 +147,7 @@ srun --mpi=pmi2 -n 3 -N 1 -m cyclic /app/hello | sort
 // TestOpenMPI: mpirun of Debian's OpenMPI starts its daemons by srun and its tasks
 // meet over two nodes.
 func TestOpenMPI(t *testing.T) {
-	lib := "/usr/lib/x86_64-linux-gnu/"
-	ref := mpiImage(t, "openmpi", "/usr/bin/mpirun.openmpi", "/usr/bin/orted", lib+"openmpi/lib", lib+"pmix2", "/usr/share/openmpi", "/etc/openmpi")
+	ref := openMPIImage(t)
 	t.Parallel()
 	s := newSite(t, siteOptions{nodes: 2})
 	id := s.file(`#!/bin/sh
@@ -135,5 +159,44 @@ sort /tmp/out; cat /tmp/err
 	d := s.wait(id)
 	if out := s.must("glog", id); endOf(d) != finished || out != "code 0\n"+saidHello(4) {
 		t.Errorf("%s\n%s", out, describe(d))
+	}
+}
+
+// TestPMIx: tasks of OpenMPI meet over two nodes started by srun alone, asked to by
+// --mpi=pmix or not, and a step ends as a whole where one of them does.
+func TestPMIx(t *testing.T) {
+	ref := openMPIImage(t)
+	t.Parallel()
+	s := newSite(t, siteOptions{nodes: 2})
+	id := s.file(`#!/bin/sh
+#SBATCH --image=` + ref + ` -N 2 -n 8 --mem=1G
+srun --mpi=pmix -o /tmp/out -e /tmp/err /app/hello ring; echo code $?
+sort /tmp/out; cat /tmp/err
+srun -n 6 -m cyclic /app/hello ring | sort
+srun --mpi=pmix -n 1 -N 1 /app/hello
+srun -n 2 -N 1 sh -c '/app/hello; /app/hello' | sort
+for mode in abort die early; do
+	srun --mpi=pmix /app/hello $mode > /tmp/out 2> /tmp/err; echo $mode $?
+	grep 'error: task 1' /tmp/err | head -n 1
+	grep -q "Job step aborted" /tmp/err || cat /tmp/err
+done
+srun -n1 -N1 sh -c 'srun --overlap -n1 -N1 --mpi=none env | grep -c ^PMIX_; true'
+srun --mpi=list 2>&1
+`)
+	d := s.wait(id)
+	want := "code 0\n" + saidHello(8) + saidHello(6) + saidHello(1) + strings.Repeat("0 of 2, sum 1\n", 2) + strings.Repeat("1 of 2, sum 1\n", 2) + `abort 9
+srun: error: task 1 called MPI_Abort with code 9
+die 137
+srun: error: task 1 has ended before MPI_Finalize
+early 137
+srun: error: task 1 has ended before MPI_Finalize
+0
+MPI plugin types are...
+	none
+	pmi2
+	pmix
+`
+	if diff := cmp.Diff(want, s.must("glog", id)); endOf(d) != finished || diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, describe(d))
 	}
 }

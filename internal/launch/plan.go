@@ -124,15 +124,15 @@ func (p *plan) size(ranks []int) error {
 	default:
 		p.tasks = p.nodes
 	}
-	if p.tasks < 1 || p.tasks > maxTasks {
-		return fmt.Errorf("%d tasks are not between 1 and %d", p.tasks, maxTasks)
+	if p.tasks < 1 || p.tasks > MaxTasks {
+		return fmt.Errorf("%d tasks are not between 1 and %d", p.tasks, MaxTasks)
 	}
 	p.nodes = min(p.nodes, p.tasks)
 	return nil
 }
 
-// maxTasks bounds the tasks of a step.
-const maxTasks = 1 << 16
+// MaxTasks bounds the tasks of a step.
+const MaxTasks = 1 << 16
 
 // room is how many tasks a rank has room for.
 func (p *plan) room(rank int) int {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/launch/pmix"
 )
 
 // ownPrefixes are the variables that each container has its own of: a task has
@@ -31,6 +32,12 @@ func (g *group) environment(t *task) []string {
 	}
 	add(g.order.Env, nil)
 	add(g.s.env, own)
+	for _, name := range pmix.Names { // of the step in which srun is a task
+		delete(set, name)
+	}
+	if g.pmix != nil {
+		maps.Copy(set, g.pmix.Env(t.ID))
+	}
 	maps.Copy(set, g.slurm(t))
 	env := make([]string, 0, len(set))
 	for _, name := range slices.Sorted(maps.Keys(set)) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/launch"
+	"gbatch/internal/launch/pmix"
 )
 
 // group are the tasks of one step on this rank.
@@ -25,6 +26,7 @@ type group struct {
 	input  chan launch.Frame
 	output sync.WaitGroup // readers of what tasks write
 	pmi    *pmi           // nil: none
+	pmix   *pmix.Server   // nil: none
 
 	feeding  sync.Mutex // held while tasks are given input
 	watchers watchers
@@ -60,6 +62,12 @@ func (s *Server) start(conn *launch.Conn, f launch.Frame) error {
 	if twice {
 		return fmt.Errorf("step %d was started here before", o.Layout.Step)
 	}
+	if o.PMI == launch.PMIxServer {
+		if err := g.servePMIx(); err != nil {
+			return err
+		}
+		defer g.pmix.Close()
+	}
 	s.count(1, false)
 	defer s.count(-1, false)
 	g.run()
@@ -67,7 +75,7 @@ func (s *Server) start(conn *launch.Conn, f launch.Frame) error {
 }
 
 func (g *group) run() {
-	if g.order.PMI != "" {
+	if g.order.PMI == launch.PMIServer {
 		g.pmi = newPMI(g)
 	}
 	var running sync.WaitGroup
@@ -85,6 +93,9 @@ func (g *group) run() {
 			t.ended = true
 			t.mu.Unlock()
 			_ = g.send(launch.KindExit, t.ID, exitOf(end))
+			if g.pmix != nil {
+				g.pmix.Ended(t.ID)
+			}
 		})
 	}
 	defer g.present()()
@@ -246,6 +257,8 @@ func (g *group) listen(gone chan<- struct{}) {
 			if g.pmi != nil {
 				g.pmi.receive(f)
 			}
+		case launch.KindPMIx:
+			g.receivePMIx(f)
 		}
 	}
 }

@@ -16,13 +16,22 @@ import (
 
 // ends are how the tasks have ended.
 type ends struct {
-	r      *run
-	left   int          // tasks that run
-	code   int          // the highest
-	signal int          // that ended the task with that code
-	use    *job.StepUse // of those that have ended; nil: none
+	r       *run
+	left    int          // tasks that run
+	code    int          // the highest
+	signal  int          // that ended the task with that code
+	aborted int          // the code with which a task asked for the end; 0: none
+	use     *job.StepUse // of those that have ended; nil: none
 
 	untold map[told][]int // tasks, whose end is still to be told together
+}
+
+// result is the exit code of all, and the signal behind it.
+func (e *ends) result() (code, signal int) {
+	if e.aborted > 0 {
+		return e.aborted, 0
+	}
+	return e.code, e.signal
 }
 
 // told is what is said of the ends of tasks on one node.

@@ -52,7 +52,13 @@ func (r *run) rest(s *launch.Start) error {
 	s.Umask = syscall.Umask(0)
 	syscall.Umask(s.Umask)
 	s.Limits = limits()
-	s.Append, s.PMI = o.appends, o.mpi
+	s.Append = o.appends
+	switch o.mpi {
+	case "pmi2":
+		s.PMI = launch.PMIServer
+	case "pmix", "": // a program that does not ask is not disturbed
+		s.PMI = launch.PMIxServer
+	}
 	q := &o.q
 	s.Pinned = q.Exact || q.CPUBind == "cores"
 	if q.CPUBind == "none" || q.Overcommit {
@@ -173,7 +179,7 @@ func (r *run) extra() map[string]string {
 		set["SLURM_GPUS_PER_TASK"] = strconv.Itoa(*q.GPUsPerTask)
 	}
 	if r.o.mpi != "" {
-		set["SLURM_MPI_TYPE"] = "pmi2"
+		set["SLURM_MPI_TYPE"] = r.o.mpi
 	}
 	return set
 }

@@ -40,7 +40,7 @@ func Main(args []string) int {
 		fmt.Print(usageText)
 		return 0
 	case "list":
-		fmt.Fprint(os.Stderr, "MPI plugin types are...\n\tnone\n\tpmi2\n")
+		fmt.Fprint(os.Stderr, "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n")
 		return 0
 	}
 	r := &run{info: info, o: o}
@@ -77,7 +77,8 @@ type run struct {
 	inputTask int            // that alone; -1: all
 	multi     map[int]string // the program of each task, if they differ
 
-	killed bool // the tasks were sent KILL
+	ending bool // the tasks were told to end
+	killed bool // they were sent KILL
 }
 
 // prepare completes what was asked by what the job says, and checks it.
@@ -141,8 +142,8 @@ func (r *run) do() (code int, err error) {
 	restore()
 	r.out.close()
 	done := launch.Done{Code: code, Cancel: r.canceled, Use: r.ended.use}
-	if code > 128 && r.ended.signal > 0 {
-		done.Signal = r.ended.signal
+	if _, signal := r.ended.result(); code > 128 && signal > 0 {
+		done.Signal = signal
 	}
 	r.tell(done)
 	return code, nil

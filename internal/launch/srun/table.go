@@ -148,15 +148,15 @@ func programs() []option {
 func setMPI(o *options, v string) error {
 	switch v {
 	case "none", "openmpi":
-		o.mpi = ""
+		o.mpi = "none"
 	case "pmi1", "pmi2", "pmi":
-		o.mpi = "pmi"
+		o.mpi = "pmi2"
 	case "list":
 		o.mpi = "list"
-	case "pmix", "pmix_v1", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5":
-		return errors.New("is not supported: call mpirun in the script, which starts its tasks by srun; for MPICH give --mpi=pmi2")
+	case "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5":
+		o.mpi = "pmix"
 	default:
-		return errors.New("want none or pmi2")
+		return errors.New("want none, pmi2 or pmix")
 	}
 	return nil
 }

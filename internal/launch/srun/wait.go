@@ -26,6 +26,8 @@ type watch struct {
 
 	barrier map[string]string // PMI: what was put, by how many ranks
 	arrived int
+
+	fences map[string]*fence // PMIx: at which not all have arrived
 }
 
 func stopped() *time.Timer {
@@ -36,7 +38,7 @@ func stopped() *time.Timer {
 
 // wait stays until all tasks have ended, and returns srun's exit code.
 func (r *run) wait() int {
-	w := &watch{signals: make(chan os.Signal, 16), tell: stopped(), kill: stopped(), others: stopped(), limit: stopped(), barrier: map[string]string{}}
+	w := &watch{signals: make(chan os.Signal, 16), tell: stopped(), kill: stopped(), others: stopped(), limit: stopped(), barrier: map[string]string{}, fences: map[string]*fence{}}
 	signal.Notify(w.signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGALRM, unix.SIGPIPE, unix.SIGWINCH)
 	if r.o.limitS > 0 {
 		w.limit.Reset(time.Duration(r.o.limitS) * time.Second)
@@ -62,7 +64,8 @@ func (r *run) wait() int {
 		}
 	}
 	r.ended.tell()
-	return r.ended.code
+	code, _ := r.ended.result()
+	return code
 }
 
 // take takes one event in. Over says that a rank has nothing more to tell.
@@ -92,12 +95,15 @@ func (r *run) take(w *watch, e event) (over bool) {
 		}
 	case launch.KindPMI:
 		r.pmi(w, f)
+	case launch.KindPMIx:
+		r.pmix(w, l, f)
 	case launch.KindError:
 		fmt.Fprintf(os.Stderr, "srun: error: %s: %s\n", l.name, f.Body)
 		return r.lost(w, l)
 	case launch.KindOver:
 		l.over = true
 		l.Close()
+		r.stuck(w)
 		return true
 	}
 	return false
@@ -140,6 +146,7 @@ func (r *run) abort(w *watch, grace time.Duration) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "srun: Job step aborted: Waiting up to %d seconds for job step to finish.\n", int((killWait+2*time.Second)/time.Second))
+	r.ending = true
 	if grace == 0 {
 		r.killAll()
 		return
