@@ -17,6 +17,8 @@ func TestSrunEnds(t *testing.T) {
 	id := s.file(`#!/bin/sh
 #SBATCH --image=` + image + ` -N 2 -n 4 --mem=128M --container-mounts=/project
 cd /project
+# The first srun leaves a process behind, which has none of its files.
+held=$(exec 7>&1; srun -n1 -N1 echo held); echo $held
 srun -K sh -c '[ $SLURM_PROCID = 2 ] && exit 9; sleep 1000'; echo kill $?
 srun -n 4 sh -c '[ $SLURM_PROCID = 2 ] && exit 9; echo goes on $SLURM_PROCID' | sort; echo
 srun -W 1 sh -c '[ $SLURM_PROCID = 1 ] && exit 0; sleep 1000'; echo wait $?
@@ -39,7 +41,7 @@ srun -n1 -N1 -c 1 --exact nproc
 			got = append(got, l)
 		}
 	}
-	want := []string{"kill 137", "goes on 0", "goes on 1", "goes on 3", "wait 137", "time 143", "got it", "got it", "signal 6", "term 143",
+	want := []string{"held", "kill 137", "goes on 0", "goes on 1", "goes on 3", "wait 137", "time 143", "got it", "got it", "signal 6", "term 143",
 		"0: 0 of 0", "1: 1 1", "2: 2 2", "3: 3 3", "none 1", "out", "err", "1"}
 	if diff := cmp.Diff(want, got); diff != "" || endOf(d) != finished {
 		t.Errorf("(-want +got):\n%s\n%s\n%s", diff, s.must("glog", id), describe(d))

@@ -29,6 +29,8 @@ func TestParse(t *testing.T) {
 		"--mpi=pmi2 --pty p":                    {mpi: "pmi2", pty: true, args: []string{"p"}},
 		"--mpi=pmix_v4 p":                       {mpi: "pmix", args: []string{"p"}},
 		"--mpi=none p":                          {mpi: "none", args: []string{"p"}},
+		"--cpu_bind=core p":                     {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
+		"--cpu_bind=none p":                     {q: launch.Request{CPUBind: "none"}, args: []string{"p"}},
 		"--cpu-bind=v,mask_cpu=0xfe,0xfe00 p":   {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
 		"--cpu-bind map_cpu:1,2 --resv-ports p": {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
 		"--tasks=2 p":                           {q: launch.Request{PerNode: 2}, args: []string{"p"}},

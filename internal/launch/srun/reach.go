@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -58,10 +59,29 @@ func (r *run) beginRank() error {
 	cmd := exec.Command(job.LaunchDir+"/"+launch.RankProgram, "beside")
 	cmd.Dir, cmd.ExtraFiles, cmd.Env = "/", []*os.File{f}, ofContainer()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := keepFiles(); err != nil {
+		return fmt.Errorf("begin to take tasks: %w", err)
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("begin to take tasks: %w", err)
 	}
 	return cmd.Process.Release()
+}
+
+// keepFiles has what srun begins not hold what srun was begun with: whoever waits
+// for the end of a pipe, as mpirun for that of its srun, would wait for the
+// container's end.
+func keepFiles() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // ofContainer are the variables that the script began with. What it set since is

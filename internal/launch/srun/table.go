@@ -267,29 +267,33 @@ func gpus() []option {
 
 func bindings() []option {
 	return []option{
-		{long: "cpu-bind", takes: '=', env: "SLURM_CPU_BIND", set: func(o *options, v string) error {
-			for word := range strings.SplitSeq(v, ",") {
-				word, _, _ = strings.Cut(strings.Replace(word, "=", ":", 1), ":")
-				switch word {
-				case "map_cpu", "mask_cpu", "map_ldom", "mask_ldom": // numbers of a machine that is not this one
-					o.q.CPUBind = "cores"
-					return nil
-				case "none", "no":
-					o.q.CPUBind = "none"
-				case "cores", "threads", "rank", "rank_ldom", "sockets", "ldoms", "boards":
-					o.q.CPUBind = "cores"
-				case "verbose", "v", "quiet", "q", "autobind", "auto":
-				default:
-					return errors.New("want none, cores, threads, sockets, ldoms, or a map or mask of cores: a task has cores of its own, in their order")
-				}
-			}
-			return nil
-		}},
+		{long: "cpu-bind", takes: '=', env: "SLURM_CPU_BIND", set: bindCPUs},
+		{long: "cpu_bind", takes: '=', set: bindCPUs}, // as Slurm wrote it before version 17
 		harmless("mem-bind", 0, '='), harmless("hint", 0, '='), harmless("threads-per-core", 0, '='), harmless("ntasks-per-core", 0, '='),
 		harmless("ntasks-per-socket", 0, '='), harmless("sockets-per-node", 0, '='), harmless("cores-per-socket", 0, '='), harmless("extra-node-info", 'B', '='),
 		harmless("cpu-freq", 0, '='), harmless("accel-bind", 0, '='), harmless("gres-flags", 0, '='), harmless("tres-per-task", 0, '='),
 		{long: "mem", takes: '=', set: memory}, {long: "mem-per-cpu", takes: '=', set: memory}, {long: "mem-per-gpu", takes: '=', set: memory},
 	}
+}
+
+// bindCPUs: tasks have cores of their own, in their order.
+func bindCPUs(o *options, v string) error {
+	for word := range strings.SplitSeq(v, ",") {
+		word, _, _ = strings.Cut(strings.Replace(word, "=", ":", 1), ":")
+		switch strings.ToLower(word) {
+		case "map_cpu", "mask_cpu", "map_ldom", "mask_ldom": // numbers of a machine that is not this one
+			o.q.CPUBind = "cores"
+			return nil
+		case "none", "no":
+			o.q.CPUBind = "none"
+		case "core", "cores", "thread", "threads", "rank", "rank_ldom", "socket", "sockets", "ldom", "ldoms", "board", "boards":
+			o.q.CPUBind = "cores"
+		case "verbose", "v", "quiet", "q", "autobind", "auto":
+		default:
+			return errors.New("want none, cores, threads, sockets, ldoms, or a map or mask of cores: a task has cores of its own, in their order")
+		}
+	}
+	return nil
 }
 
 // memory is checked and not kept: the job's is shared by its steps.
