@@ -28,7 +28,7 @@ var gbatchFields = []field[Gbatch]{
 	{"memoryByDefault", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.MemoryByDefault) }, false},
 	{"minComputeCapability", readComputeCapability, false},
 	{"anyFeatures", readAnyFeatures, false},
-	{"partitions", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxPartitions, n, &g.Partitions, word(".-")) }, false},
+	{"partitions", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxPartitions, n, &g.Partitions, word(".-:+")) }, false},
 	{"nodeNames", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.NodeNames, plain(1, 253)) }, false},
 	{"excludeNodes", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.ExcludeNodes, plain(1, 253)) }, false},
 	{"diskGb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.DiskGB, 1, maxMemoryGB) }, false},
@@ -47,7 +47,7 @@ var gbatchFields = []field[Gbatch]{
 	{"terminal", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Terminal) }, false},
 	{"shmSizeMb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.ShmSizeMB, 1, maxMemoryGB*1024) }, false},
 
-	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-")) }, false},
+	{"qos", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.QOS, word(".-:+")) }, false},
 	{"priority", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Priority, -MaxPriority, MaxPriority) }, false},
 	{"maxQueued", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.MaxQueued, 1) }, false},
 	{"limitMin", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.LimitMin, 1) }, false},

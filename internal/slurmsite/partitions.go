@@ -43,14 +43,14 @@ const maxPartitions = 200
 
 // entries are the partitions as gctld.yaml has them.
 func (s *site) entries(c *config) (all []entry) {
-	name := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	name := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$`)
 	known := map[string]bool{}
 	standard := ""
 	for _, p := range s.partitions {
 		_, err := strconv.Atoi(p.value)
 		switch {
 		case !name.MatchString(p.value) || err == nil:
-			s.note(p.item, "names have letters, digits, '.', '_' and '-' here, and are no number: rename it")
+			s.note(p.item, "names have letters, digits, '.', '_', ':', '+' and '-' here, and are no number: rename it")
 			continue
 		case known[p.value]:
 			s.note(p.item, "is there twice; the first counts")

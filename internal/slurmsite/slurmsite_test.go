@@ -114,11 +114,11 @@ func TestConvert(t *testing.T) {
 		"two accounts": {dump: "Cluster - 'c'\nAccount - 'a':MaxJobs=3\nAccount - 'b'\nParent - 'a'\nUser - 'ann'\nUser - 'bob'\nParent - 'b'\nUser - 'ann':Coordinator='b'\n", want: []string{"bob:\n      running: 3"},
 			notes: []string{"lab.cfg:5: User=ann: has bounds that differ by account", "Coordinator=b: projects have no coordinators"}},
 		"partitions": {conf: "NodeName=n[1-3]\nPartitionName=DEFAULT MaxTime=1-0 State=UP DefMemPerCPU=2048\nPartitionName=a Nodes=n1 AllowAccounts=xx MaxNodes=2 MinNodes=1 PriorityJobFactor=5 DefMemPerCPU=512\n" +
-			"PartitionName=b Nodes=n[2-3] DenyAccounts=xx Default=YES DefaultTime=30 AllowGroups=staff,admin PriorityJobFactor=10 AllowQos=high\nPartitionName=c Nodes=ALL MaxTime=INFINITE MaxMemPerNode=4000 State=DRAIN PriorityTier=3 MaxCPUsPerNode=4\nPartitionName=b Nodes=n1\nPartitionName=7\n",
+			"PartitionName=b Nodes=n[2-3] DenyAccounts=xx Default=YES DefaultTime=30 AllowGroups=staff,admin PriorityJobFactor=10 AllowQos=high\nPartitionName=c Nodes=ALL MaxTime=INFINITE MaxMemPerNode=4000 State=DRAIN PriorityTier=3 MaxCPUsPerNode=4\nPartitionName=b Nodes=n1\nPartitionName=7\nPartitionName=g:x+ Nodes=n1\n",
 			dump: "Cluster - 'c'\nAccount - 'xx'\nAccount - 'yy'\nParent - 'xx'\nAccount - 'zz'\n", qos: "Name|Priority\nhigh|1\n",
 			want: []string{"  - name: a\n    nodes: [n1]\n    priority: 500\n    defaultDuration: 1 day\n    maxDuration: 1 day\n    minNodes: 1\n    maxNodes: 2\n    defaultMiBPerCore: 512\n    projects: [xx]\n",
 				"  - name: b\n    nodes: ['n[2-3]']\n    default: true\n    priority: 1000\n    defaultDuration: 30 minutes\n    maxDuration: 1 day\n    defaultMiBPerCore: 2048\n    notProjects: [xx]\n    users: [{group: staff}, {group: admin}]\n    qos: [high]\n",
-				"  - name: c\n    allNodes: true\n    state: drain\n    maxMiBPerNode: 4000\n    defaultMiBPerCore: 2048\n"},
+				"  - name: c\n    allNodes: true\n    state: drain\n    maxMiBPerNode: 4000\n    defaultMiBPerCore: 2048\n", "  - name: g:x+\n    nodes: [n1]\n"},
 			notes: []string{"PriorityTier=3: jobs of a higher tier", "MaxCPUsPerNode=4: bounds all jobs", "MaxTime=INFINITE: every job has an end", "PartitionName=b: is there twice", "PartitionName=7: names have letters", "AllowAccounts=xx: since Slurm 23.11 it means the accounts below too; here each is named: zz is not"}},
 		"nobody known": {conf: "PartitionName=a Nodes=n1 AllowAccounts=xx,yy DefaultTime=9-0 MaxTime=1-0\n", dump: "Cluster - 'c'\nAccount - 'zz'\n", want: []string{"state: inactive\n    reason: AllowAccounts of slurm.conf names nobody who is known", "maxDuration: 1 day\n"},
 			notes: []string{"AllowAccounts=xx,yy: xx is not among the projects", "DefaultTime=9-0: is not within the longest time"}},

@@ -201,10 +201,11 @@ func parse(path string, data []byte) (Config, error) {
 // 0 that can never change.
 const SlurmNames = "slurm"
 
-// What projects, users with tokens, and nodes may be called.
+// What projects, users with tokens, partitions and nodes may be called.
 var (
-	NameRule     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	NodeNameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	NameRule      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	partitionRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}$`)
+	NodeNameRule  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
 func (c Config) checkAddresses(bad func(path, format string, a ...any)) {

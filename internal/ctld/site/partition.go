@@ -50,8 +50,8 @@ func (c Config) checkPartitions(bad func(path, format string, a ...any)) {
 	for i, p := range c.Partitions {
 		at := fmt.Sprintf("partitions[%d]", i)
 		switch {
-		case !NameRule.MatchString(p.Name) || digits(p.Name):
-			bad(at+".name", "%q: use letters, digits, '.', '_' and '-', at most 64, and not a number alone, which is a cluster's", p.Name)
+		case !partitionRule.MatchString(p.Name) || digits(p.Name):
+			bad(at+".name", "%q: use letters, digits, '.', '_', ':', '+' and '-', at most 64, and not a number alone, which is a cluster's", p.Name)
 		case seen[p.Name]:
 			bad(at+".name", "%q is there twice", p.Name)
 		}
