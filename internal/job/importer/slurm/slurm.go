@@ -159,21 +159,43 @@ func (s *script) options(text string, line int) []directive {
 	return s.words(words, line)
 }
 
-// withoutComment cuts off what follows a # that begins a word, outside of quotes.
+// withoutComment cuts off what follows a # outside of quotes, also inside of a
+// word. In an image it is enroot's, as NVCR.IO#NVIDIA/PYTORCH.
 func withoutComment(text string) string {
 	quote := byte(0)
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
+		case c == '\\' && quote != '\'':
+			i++
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote != 0:
 		case c == '\'' || c == '"':
 			quote = c
-		case c == '#' && (i == 0 || text[i-1] == ' ' || text[i-1] == '\t'):
+		case c == '#' && !inImage(text[:i]):
 			return text[:i]
 		}
 	}
 	return text
+}
+
+// inImage says whether an image's name goes on behind text, in one word with the
+// option or as the next one.
+func inImage(text string) bool {
+	words := strings.Fields(text)
+	if len(words) == 0 || strings.TrimRight(text, " \t") != text {
+		return false
+	}
+	last := words[len(words)-1]
+	if len(words) > 1 {
+		last = words[len(words)-2] + "=" + last
+	}
+	for _, option := range []string{"--image=", "--container-image="} {
+		if strings.HasPrefix(words[len(words)-1], option) || strings.HasPrefix(last, option) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *script) words(words []string, line int) []directive {

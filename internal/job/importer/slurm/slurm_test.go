@@ -154,6 +154,23 @@ func TestHarmlessOptions(t *testing.T) {
 	}
 }
 
+// TestComments: a # begins a comment wherever it stands outside of quotes, but for
+// an image's name.
+func TestComments(t *testing.T) {
+	for text, want := range map[string]string{
+		"-J pi# the name": "-J pi", "-J pi # x -N 2": "-J pi ", "-J 'a#b' #c": "-J 'a#b' ", `-J "a\"#b" #c`: `-J "a\"#b" `, `-o x\#y.out #z`: `-o x\#y.out `, "# all": "", "--time=1:00#x": "--time=1:00",
+		"--container-image=nvcr.io#nvidia/pytorch #x": "--container-image=nvcr.io#nvidia/pytorch ", "--image nvcr.io#a -N1#x": "--image nvcr.io#a -N1", "--image #x": "--image ", "--image=#x": "--image=#x",
+	} {
+		if got := withoutComment(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G\n#SBATCH --job-name=pi# Job name\ntrue\n"), surroundings)
+	if err != nil || sub.Spec.Name != "pi" {
+		t.Errorf("the name is %q, %v", sub.Spec.Name, err)
+	}
+}
+
 // TestSlurmImage: the flag wins, and the login is split off.
 func TestSlurmImage(t *testing.T) {
 	o := surroundings
@@ -216,6 +233,17 @@ func TestNetwork(t *testing.T) {
 		if _, err := Parse([]byte(script+option+"\ntrue\n"), surroundings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", option, err, want)
 		}
+	}
+}
+
+// TestPartitionNames: partitions and classes may have what Slurm's names have.
+func TestPartitionNames(t *testing.T) {
+	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G -p grete:shared,a.b_c-d,x+y -q long:1+\ntrue\n"), surroundings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"grete:shared", "a.b_c-d", "x+y"}, sub.Spec.Gbatch.Partitions); diff != "" || sub.Spec.Gbatch.QOS != "long:1+" {
+		t.Errorf("class %s, partitions (-want +got):\n%s", sub.Spec.Gbatch.QOS, diff)
 	}
 }
 
