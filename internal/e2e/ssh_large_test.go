@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"archive/tar"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -129,14 +131,16 @@ fi
 echo "listeningOn==8391=="
 `
 
-// TestSSHEditor: what VS Code's Remote SSH does with stock ssh. The server is
-// started by a script on the input of a shell, reached by -D over a connection that
-// stays, and is still there after that was lost and made anew.
+// TestSSHEditor: what VS Code's Remote SSH does with stock ssh. Its files come as an
+// archive by the input of a command; the server is started by a script on the input
+// of a shell, reached by -D and -L over a connection that stays and that many commands
+// share, and is still there after that was lost and made anew.
 func TestSSHEditor(t *testing.T) {
 	s := newSSHSite(t, siteOptions{})
 	id := s.submit(doc{command: idle})
 	s.waitRunning(id)
 	host := id + ".gbatch"
+	first := ""
 	for i := range 2 {
 		address, err := freeAddress()
 		if err != nil {
@@ -159,11 +163,53 @@ func TestSSHEditor(t *testing.T) {
 		}
 		eventually(t, "the server says its port", func() bool { return strings.Contains(out.String(), "listeningOn==8391==") })
 		eventually(t, "the server answers by -D", func() bool { return socks(address, "127.0.0.1", 8391) == "from the server\n" })
-		if r := execute(s.client("ssh", "-F", s.config, "-S", control, "-T", host, "cat ~/.server/pid; ps | grep -c '[h]ttpd -f'")); r.code != 0 || !strings.HasSuffix(r.out, "\n1\n") {
-			t.Errorf("connection %d: want one server: %v", i, r)
+		over := func(args ...string) result { // the same connection
+			return execute(s.client("ssh", append([]string{"-F", s.config, "-S", control, "-T"}, args...)...))
 		}
+		r := over(host, "cat ~/.server/pid; ps | grep -c '[h]ttpd -f'")
+		if r.code != 0 || !strings.HasSuffix(r.out, "\n1\n") || i > 0 && r.out != first {
+			t.Errorf("connection %d: want one server, that of before: %v", i, r)
+		}
+		first = r.out
+		address, err = freeAddress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ = net.SplitHostPort(address)
+		if r := over("-O", "forward", "-L", port+":127.0.0.1:8391", host); r.code != 0 || fetch(port) != "from the server\n" {
+			t.Errorf("connection %d: the server does not answer by -L: %v", i, r)
+		}
+		s.editorChannels(control, host)
 		_ = master.Process.Kill() // the machine at this end sleeps, or loses its network
 		_ = master.Wait()
+	}
+}
+
+// editorChannels has commands share a connection, each with an archive for its
+// input, as an editor brings its server and its extensions.
+func (s *sshSite) editorChannels(control, host string) {
+	s.t.Helper()
+	body := make([]byte, 4<<20)
+	rand.NewChaCha8([32]byte{4}).Read(body)
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	begun := w.WriteHeader(&tar.Header{Name: "extension/main.js", Mode: 0o644, Size: int64(len(body))})
+	_, written := w.Write(body)
+	if err := errors.Join(begun, written, w.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	want := fmt.Sprintf("%x  -\n", sha256.Sum256(body))
+	const channels = 6
+	done := make(chan result)
+	for n := range channels {
+		cmd := s.client("ssh", "-F", s.config, "-S", control, "-T", host, fmt.Sprintf("d=~/.server/%d; rm -rf $d; mkdir -p $d && tar x -C $d && sha256sum <$d/extension/main.js", n))
+		cmd.Stdin = bytes.NewReader(archive.Bytes())
+		go func() { done <- execute(cmd) }() // ends with the command, awaited below
+	}
+	for range channels {
+		if r := <-done; r.code != 0 || r.out != want {
+			s.t.Errorf("an archive by the input of a command: want %q: %v", want, r)
+		}
 	}
 }
 
