@@ -124,6 +124,7 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	}
 	if len(past) == 0 {
 		a.SayUnknown(a.Unknown(ctx, o.Users))
+		a.SayAbsent(ctx, cli.Filters{Projects: o.Projects})
 	}
 	v := a.View()
 	v.Relative = v.Relative && !o.CSV && o.Format == ""

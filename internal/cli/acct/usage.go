@@ -44,6 +44,10 @@ func (o *Usage) Run(ctx context.Context, a *cli.App) error {
 	if done, err := a.Answered(r, err); done {
 		return err
 	}
+	if len(r.Rows) == 0 {
+		a.SayUnknown(a.Unknown(ctx, o.Users))
+		a.SayAbsent(ctx, cli.Filters{Projects: o.Projects})
+	}
 	head := slices.Concat(r.By, []string{"billed_hours", "gpu_hours", "cpu_hours", "mem_gib_hours", "starts", "mean_wait", "ended"})
 	if o.CSV {
 		w := csv.NewWriter(a.Out)
@@ -123,6 +127,9 @@ func (o *Shares) Run(ctx context.Context, a *cli.App) error {
 	}
 	if len(o.Projects) > 0 {
 		l.Shares = slices.DeleteFunc(l.Shares, func(s api.Share) bool { return !slices.Contains(o.Projects, s.Project) })
+	}
+	if len(l.Shares) == 0 {
+		a.SayAbsent(ctx, cli.Filters{Projects: o.Projects})
 	}
 	if a.Output.JSON {
 		return a.WriteJSON(l)

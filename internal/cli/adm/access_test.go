@@ -40,6 +40,8 @@ func admin(t *testing.T, asks *[]string, out, errs io.Writer) *cli.App {
 				{ID: "T4", Use: "user", User: "bob", Created: at, Expires: at.Add(-time.Hour), By: "bob"},
 				{ID: "T5", Use: "user", User: "bob", Created: at, Expires: at.Add(time.Hour), By: "bob", Revoked: at},
 			}}
+		case "GET /v1/jobs":
+			return api.JobList{NoUser: true}
 		case "GET /v1/site":
 			return api.Site{Pin: "sha256=x", Address: "https://head:7077#sha256=x"}
 		case "GET /v1/projects":
@@ -93,6 +95,8 @@ func TestAccess(t *testing.T) {
 			asks: []string{`POST /v1/tokens {"use":"user","lifeS":3600}`},
 			out:  "s3cret\n", err: "it is shown only now",
 		},
+		"token-of-a-stranger": {run: (&CreateToken{User: "alcie", For: time.Hour}).Run, out: "s3cret\n", err: "this site knows no user alcie: it has no account, token or job here", asks: []string{"GET /v1/jobs?all=true&limit=1&user=alcie", `POST /v1/tokens {"use":"user","user":"alcie","lifeS":3600}`}},
+		"audit-none":          {run: (&Audit{}).Run, code: exit.Usage, err: "-n is 0: want 1 to 10000"},
 		"tokens": {
 			run:  (&Tokens{All: true}).Run,
 			asks: []string{"GET /v1/tokens?all=true"},

@@ -73,6 +73,9 @@ type Audit struct {
 
 // Run prints the audit log, oldest of what is asked first.
 func (o *Audit) Run(ctx context.Context, a *cli.App) error {
+	if o.Limit < 1 || o.Limit > 10000 {
+		return exit.Usagef("-n is %d: want 1 to 10000", o.Limit)
+	}
 	f := client.AuditFilter{User: o.User, Object: o.Object, Limit: o.Limit}
 	if o.Since != "" {
 		var err error
@@ -83,6 +86,9 @@ func (o *Audit) Run(ctx context.Context, a *cli.App) error {
 	l, err := a.Client.Audit(ctx, f)
 	if err != nil {
 		return err
+	}
+	if len(l.Entries) == 0 && o.User != "" {
+		a.SayUnknown(a.Unknown(ctx, []string{o.User}))
 	}
 	slices.Reverse(l.Entries)
 	if a.Output.JSON {

@@ -77,6 +77,8 @@ func (o *Reserve) Run(ctx context.Context, a *cli.App) error {
 	if done, err := a.Answered(made, err); done {
 		return err
 	}
+	a.SayUnknown(a.Unknown(ctx, r.Users))
+	a.SayAbsent(ctx, cli.Filters{Projects: r.Projects})
 	more := ""
 	if made.Every != nil {
 		more = ", again " + reserved.Again(made.Every)

@@ -73,10 +73,15 @@ func createToken(ctx context.Context, a *cli.App, o tokenOrder) error {
 		}
 		defer file.Discard()
 	}
+	var strangers []string // asked before: with a token the site knows its user
+	if o.User != "" {
+		strangers = a.Unknown(ctx, []string{o.User})
+	}
 	t, err := a.Client.CreateToken(ctx, o.TokenRequest)
 	if err != nil {
 		return err
 	}
+	a.SayUnknown(strangers)
 	shown := "it is shown only now"
 	if file != nil {
 		if err := file.Commit(t.Secret + "\n"); err != nil {

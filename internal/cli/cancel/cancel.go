@@ -78,6 +78,7 @@ func (o *Cancel) Run(ctx context.Context, a *cli.App) error {
 	}
 	if all.Matched == 0 && len(o.IDs) == 0 {
 		a.SayUnknown(a.Unknown(ctx, o.Users))
+		a.SayAbsent(ctx, cli.Filters{Projects: o.Projects, Places: o.Places})
 	}
 	return Print(a, &all)
 }

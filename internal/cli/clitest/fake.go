@@ -55,6 +55,9 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET "+api.PathCluster, func(w http.ResponseWriter, _ *http.Request) {
 		Answer(w, api.ClusterInfo{Nodes: f.Nodes, Licenses: f.Licenses})
 	})
+	mux.HandleFunc("GET "+api.PathSite, func(w http.ResponseWriter, _ *http.Request) {
+		Answer(w, api.Site{QOS: []api.SiteQOS{{Name: "normal"}}})
+	})
 	mux.HandleFunc("GET "+api.PathPlan, func(w http.ResponseWriter, _ *http.Request) { Answer(w, samplePlan(f.Nodes)) })
 	mux.HandleFunc("GET "+api.PathNode, func(w http.ResponseWriter, r *http.Request) {
 		for _, n := range f.Nodes {
@@ -68,7 +71,9 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET "+api.PathReservations, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.ReservationList{Reservations: f.Kept}) })
 	mux.HandleFunc("GET "+api.PathEvents, f.events)
 	mux.HandleFunc("GET "+api.PathDiag, func(w http.ResponseWriter, _ *http.Request) { Answer(w, sampleDiag()) })
-	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) { Answer(w, api.Status{You: "ann"}) })
+	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
+		Answer(w, api.Status{You: "ann", Projects: []string{"lab", "vision"}})
+	})
 	mux.ServeHTTP(w, r)
 }
 

@@ -94,6 +94,9 @@ func (o *Info) Run(ctx context.Context, a *cli.App) error {
 	if err := fetch(); err != nil {
 		return err
 	}
+	if len(nodes) == 0 {
+		a.SayAbsent(ctx, cli.Filters{Places: o.Clusters})
+	}
 	return draw()
 }
 
@@ -114,7 +117,7 @@ func (o *Info) print(a *cli.App, nodes []api.Node, form table.Layout[nodeRow]) e
 	if err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}
-	if len(nodes) == 0 && a.Term.Out {
+	if len(nodes) == 0 && a.Term.Out && len(o.Clusters) == 0 {
 		a.Say("no node has joined yet; start gnoded on one, or try `gctld dev`")
 	}
 	return nil

@@ -5,8 +5,10 @@ package logs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"time"
 
 	"gbatch/internal/cli"
@@ -25,17 +27,33 @@ type Log struct {
 	Since  string `placeholder:"TIME" help:"Only what was written then or later: 2026-03-01T18:00, 10m or 2h ago, today."`
 	Tail   int64  `short:"n" placeholder:"LINES" help:"Begin with the last so many lines."`
 	Rank   int    `xor:"rank" help:"Rank of a job on several nodes, from 0."`
-	Try    uint32 `placeholder:"N" help:"What try N wrote, from 1, of a job that was tried again; with -f, and all that follow. Default: the last."`
+	Try    try    `placeholder:"N" help:"What try N wrote, from 1, of a job that was tried again; with -f, and all that follow. Default: the last."`
 	Grep   string `placeholder:"REGEXP" help:"Only lines that match, as 'loss.*nan'; (?i) at its beginning takes any case."`
 	All    bool   `short:"a" xor:"rank" help:"All ranks, each line behind the number of its rank."`
 
 	pattern *regexp.Regexp // of Grep; nil: every line
 }
 
+// try is which of a job's tries; 0: the last.
+type try uint32
+
+// UnmarshalText reads what people count from 1.
+func (t *try) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 32)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q: want the number of a try, from 1, as `gqueue show` counts them", text)
+	}
+	*t = try(n)
+	return nil
+}
+
 // Run prints a job's log as it is. With Follow it goes on until the job has
 // ended, over restarts of the controller and over tries of the job.
 func (o *Log) Run(ctx context.Context, a *cli.App) error {
-	options := client.LogOptions{Tail: o.Tail, Rank: o.Rank, Try: o.Try, Follow: o.Follow}
+	if o.Tail < 0 {
+		return exit.Usagef("--tail is %d: want 0 or more", o.Tail)
+	}
+	options := client.LogOptions{Tail: o.Tail, Rank: o.Rank, Try: uint32(o.Try), Follow: o.Follow}
 	if o.Since != "" {
 		var err error
 		if options.Since, err = units.ParsePast(o.Since, a.Now(), time.Local); err != nil {

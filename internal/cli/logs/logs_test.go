@@ -169,6 +169,15 @@ func TestLogErrors(t *testing.T) {
 	}
 }
 
+func TestTry(t *testing.T) {
+	for text, want := range map[string]try{"1": 1, "12": 12, "0": 0, "-1": 0, "x": 0, "": 0, "99999999999": 0} {
+		var got try
+		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q is %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
 func TestLogAll(t *testing.T) {
 	logs := func(w http.ResponseWriter, r *http.Request) {
 		rank := cmp.Or(r.URL.Query().Get("rank"), "0")

@@ -64,7 +64,7 @@ func (o *Log) whyNothing(d *api.JobDetail) string {
 // attempt is the one whose log was asked for, nil if it is not known.
 func (o *Log) attempt(d *api.JobDetail) *api.Attempt {
 	for i := len(d.Attempts) - 1; i >= 0; i-- {
-		if o.Try == 0 || d.Attempts[i].Attempt == o.Try {
+		if o.Try == 0 || d.Attempts[i].Attempt == uint32(o.Try) {
 			return &d.Attempts[i]
 		}
 	}

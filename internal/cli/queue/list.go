@@ -72,6 +72,9 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	if o.Format == "json" || o.Format == "yaml" {
 		a.Output.JSON, a.Output.YAML, o.Format = true, o.Format == "yaml", ""
 	}
+	if o.Limit < 0 {
+		return exit.Usagef("--limit is %d: want 1 or more", o.Limit)
+	}
 	form, err := o.layout()
 	if err != nil {
 		return err
@@ -124,6 +127,9 @@ func (o *List) Run(ctx context.Context, a *cli.App) error {
 	}
 	if err := get(); err != nil {
 		return err
+	}
+	if len(list.Jobs) == 0 {
+		a.SayAbsent(ctx, cli.Filters{Projects: o.Projects, QOS: o.QOS, Places: o.Clusters, Nodes: sel.nodes})
 	}
 	return draw()
 }
