@@ -170,11 +170,15 @@ func TestPMIx(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 2})
 	id := s.file(`#!/bin/sh
 #SBATCH --image=` + ref + ` -N 2 -n 8 --mem=1G
+export OMPI_MCA_mpi_yield_when_idle=1 # there are fewer cores than tasks
 srun --mpi=pmix -o /tmp/out -e /tmp/err /app/hello ring; echo code $?
 sort /tmp/out; cat /tmp/err
 srun -n 6 -m cyclic /app/hello ring | sort
 srun --mpi=pmix -n 1 -N 1 /app/hello
 srun -n 2 -N 1 sh -c '/app/hello; /app/hello' | sort
+printf '1 /app/none\n* /app/hello\n' > /tmp/multi
+srun -n 4 --multi-prog /tmp/multi > /tmp/out 2> /tmp/err; echo missing $?
+grep 'error: task 1' /tmp/err
 for mode in abort die early; do
 	srun --mpi=pmix /app/hello $mode > /tmp/out 2> /tmp/err; echo $mode $?
 	grep 'error: task 1' /tmp/err | head -n 1
@@ -184,7 +188,9 @@ srun -n1 -N1 sh -c 'srun --overlap -n1 -N1 --mpi=none env | grep -c ^PMIX_; true
 srun --mpi=list 2>&1
 `)
 	d := s.wait(id)
-	want := "code 0\n" + saidHello(8) + saidHello(6) + saidHello(1) + strings.Repeat("0 of 2, sum 1\n", 2) + strings.Repeat("1 of 2, sum 1\n", 2) + `abort 9
+	want := "code 0\n" + saidHello(8) + saidHello(6) + saidHello(1) + strings.Repeat("0 of 2, sum 1\n", 2) + strings.Repeat("1 of 2, sum 1\n", 2) + `missing 137
+srun: error: task 1 has ended before MPI_Finalize
+abort 9
 srun: error: task 1 called MPI_Abort with code 9
 die 137
 srun: error: task 1 has ended before MPI_Finalize

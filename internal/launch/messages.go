@@ -80,7 +80,8 @@ type Start struct {
 
 	Pinned   bool              `json:"pinned,omitempty"` // tasks are bound to their cores
 	Terminal *Size             `json:"terminal,omitempty"`
-	PMI      string            `json:"pmi,omitempty"` // PMIServer, PMIxServer, or empty
+	PMI      string            `json:"pmi,omitempty"`  // pmi2, or empty
+	PMIx     bool              `json:"pmix,omitempty"` // in place of PMI
 	Extra    map[string]string `json:"extra,omitempty"`
 }
 
@@ -95,12 +96,6 @@ const (
 	Stream = "\x00stream" // by srun
 	Null   = "\x00null"
 	Merged = "\x00merged" // of errors: where output goes
-)
-
-// What Start.PMI says: which interface of process managers tasks are served.
-const (
-	PMIServer  = "pmi"
-	PMIxServer = "pmix"
 )
 
 // AnyTask is the key in Start.Programs of tasks that none is named for.

@@ -62,7 +62,7 @@ func (s *Server) start(conn *launch.Conn, f launch.Frame) error {
 	if twice {
 		return fmt.Errorf("step %d was started here before", o.Layout.Step)
 	}
-	if o.PMI == launch.PMIxServer {
+	if o.PMIx {
 		if err := g.servePMIx(); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s *Server) start(conn *launch.Conn, f launch.Frame) error {
 }
 
 func (g *group) run() {
-	if g.order.PMI == launch.PMIServer {
+	if g.order.PMI != "" {
 		g.pmi = newPMI(g)
 	}
 	var running sync.WaitGroup
@@ -84,7 +84,7 @@ func (g *group) run() {
 		g.tasks = append(g.tasks, t)
 		ended, err := g.begin(t)
 		if err != nil {
-			_ = g.send(launch.KindExit, t.ID, exitOfStart(err))
+			g.tellEnd(t, exitOfStart(err))
 			continue
 		}
 		running.Go(func() { // awaited below
@@ -92,10 +92,7 @@ func (g *group) run() {
 			t.mu.Lock()
 			t.ended = true
 			t.mu.Unlock()
-			_ = g.send(launch.KindExit, t.ID, exitOf(end))
-			if g.pmix != nil {
-				g.pmix.Ended(t.ID)
-			}
+			g.tellEnd(t, exitOf(end))
 		})
 	}
 	defer g.present()()
@@ -115,6 +112,14 @@ func (g *group) run() {
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):
+	}
+}
+
+// tellEnd says that a task has ended, also to those that wait for it.
+func (g *group) tellEnd(t *task, x launch.Exit) {
+	_ = g.send(launch.KindExit, t.ID, x)
+	if g.pmix != nil {
+		g.pmix.Ended(t.ID)
 	}
 }
 

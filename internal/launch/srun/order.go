@@ -53,12 +53,10 @@ func (r *run) rest(s *launch.Start) error {
 	syscall.Umask(s.Umask)
 	s.Limits = limits()
 	s.Append = o.appends
-	switch o.mpi {
-	case "pmi2":
-		s.PMI = launch.PMIServer
-	case "pmix", "": // a program that does not ask is not disturbed
-		s.PMI = launch.PMIxServer
+	if o.mpi == "pmi2" {
+		s.PMI = "pmi"
 	}
+	s.PMIx = o.mpi == "pmix" || o.mpi == "" // a program that does not look for it is not disturbed
 	q := &o.q
 	s.Pinned = q.Exact || q.CPUBind == "cores"
 	if q.CPUBind == "none" || q.Overcommit {
