@@ -119,7 +119,10 @@ func (p *Pool) keep(w *worker) {
 func (p *Pool) drop(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.idle = slices.DeleteFunc(p.idle, func(o *worker) bool { return o == w })
+	if i := slices.Index(p.idle, w); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+		_ = w.cmd.Process.Kill() // it may be stopped, and holds nothing
+	}
 	w.feed.Close()
 }
 
@@ -132,6 +135,7 @@ func (p *Pool) Close() {
 	p.idle = nil
 	for _, w := range idle {
 		w.feed.Close()
+		_ = w.cmd.Process.Kill() // it may be stopped, and holds nothing
 	}
 	p.mu.Unlock()
 	for _, w := range idle {

@@ -163,6 +163,22 @@ func TestPoolDeadWaiter(t *testing.T) {
 	}
 }
 
+// A shim that was stopped while it waits ends with its pool, which does not wait
+// for somebody to let it go on.
+func TestPoolStoppedWaiter(t *testing.T) {
+	p := &oci.Pool{Max: 1}
+	_, shim, finish := onPool(t, p)
+	finish()
+	awaitIdle(t, p)
+	if err := unix.Kill(shim, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if err := unix.Kill(shim, 0); err != unix.ESRCH {
+		t.Errorf("the shim is there after its pool: %v", err)
+	}
+}
+
 // A container outlives the pool that began it, and its shim goes with it.
 func TestPoolGone(t *testing.T) {
 	p := &oci.Pool{Max: 1}
