@@ -83,7 +83,7 @@ var below = map[string][]string{
 		"internal/job", "internal/metrics", "internal/node", "internal/state", "sched"},
 	"internal/ctld/events": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/wire", "internal/job", "internal/state"},
-	"internal/ctld/jobs": {"internal/job/indexes", "internal/ctld/keep", "internal/ctld/curves", "accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
+	"internal/ctld/jobs": {"sched/models", "internal/job/indexes", "internal/ctld/keep", "internal/ctld/curves", "accounting", "internal/api", "internal/control", "internal/control/amend", "internal/ctld/access", "internal/ctld/jobstore",
 		"internal/ctld/loop", "internal/ctld/meter", "internal/ctld/site", "internal/ctld/usage", "internal/ctld/wire", "internal/job", "internal/node",
 		"internal/state", "sched", "internal/ctld/places"},
 	"internal/ctld/jobstore": {"internal/api", "internal/control", "internal/ctld/wire", "internal/job", "internal/state", "internal/store"},
@@ -174,15 +174,15 @@ var below = map[string][]string{
 	"internal/job/importer/hostiletest":         {"internal/job", "internal/job/importer", "internal/job/importer/slurm"},
 	"internal/job/importer/ccluster":            {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/dstack":              {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
-	"internal/job/importer/kubernetes":          {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job"},
+	"internal/job/importer/kubernetes":          {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "sched/models"},
 	"internal/job/importer/nvct":                {"internal/job/importer/foreign", "internal/document", "internal/job"},
 	"internal/job/importer/slurm":               {"internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "internal/units", "oci/ref"},
 	"internal/job/importer/tao":                 {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"sched/fixed":                               {},
-	"sched/nodes":                               {"sched/spec", "sched/words"},
-	"sched/predict":                             {"sched/fixed", "sched/spec"},
-	"sched/spec":                                {},
-	"sched/due":                                 {"sched/spec"}, "sched/mix": {"sched/nodes", "sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
+	"sched/nodes":                               {"sched/models", "sched/spec", "sched/words"}, "sched/models": {},
+	"sched/predict": {"sched/fixed", "sched/spec"},
+	"sched/spec":    {},
+	"sched/due":     {"sched/spec"}, "sched/mix": {"sched/nodes", "sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
 	"internal/cli/exit":    {"internal/client", "internal/api", "internal/job"},
 	"internal/cli/human":   {},
 	"internal/cli/table":   {"internal/cli/exit", "internal/cli/human"},
@@ -240,4 +240,4 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos", "internal/fleet", "internal/lab"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"internal/launch/pmix/wire", "sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "internal/sim/outlook", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"internal/launch/pmix/wire", "sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "internal/sim/outlook", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/models", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}

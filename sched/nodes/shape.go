@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gbatch/sched/models"
 	"gbatch/sched/spec"
 	"gbatch/sched/words"
 )
@@ -79,11 +80,11 @@ func (ix *Index) Intern(in *spec.Shape) *Shape {
 
 // newShape is that of a request; n is its canonical form.
 func newShape(in *spec.Shape, n spec.Shape) *Shape {
-	models := n.GPUModels
+	lower := n.GPUModels
 	n.GPUModels, n.Features = slices.Clone(in.GPUModels), slices.Clone(in.Features)
 	n.NodeNames, n.ExcludeNodes = slices.Clone(in.NodeNames), slices.Clone(in.ExcludeNodes)
 	n.Partitions = slices.Clone(in.Partitions)
-	shape := &Shape{Shape: n, nameRules: newNameRules(in), Models: models, fits: map[*Kind]Fit{}}
+	shape := &Shape{Shape: n, nameRules: newNameRules(in), Models: lower, fits: map[*Kind]Fit{}}
 	if n.RestMilliGPU > 0 {
 		rest := *shape
 		rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
@@ -227,9 +228,8 @@ func (shape *Shape) gpuMisfit(g *spec.GPU) misfit {
 	if shape.Share() {
 		mem = mem * shape.MilliGPU / spec.WholeGPU
 	}
-	model := strings.ToLower(g.Model)
 	switch {
-	case len(shape.Models) > 0 && !slices.ContainsFunc(shape.Models, func(m string) bool { return strings.Contains(model, m) }):
+	case len(shape.Models) > 0 && !slices.ContainsFunc(shape.Models, func(m string) bool { return models.Has(m, g.Model) }):
 		return lacksModel
 	case mem < shape.GPUMemMiB:
 		return lacksGPUMem

@@ -2,11 +2,12 @@ package jobs
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
+	"gbatch/sched/models"
 )
 
 // takeShare gives a job that asks for the share of its GPUs the cores and the memory
@@ -43,11 +44,8 @@ func takeShare(v *state.View, spec *job.Spec) []job.Note {
 // fitting counts the GPUs that a job could have.
 func fitting(all []node.GPU, r *job.Resources) (n float64) {
 	for _, g := range all {
-		model := len(r.GPUModel) == 0
-		for _, m := range r.GPUModel {
-			model = model || strings.Contains(strings.ToLower(g.Model), strings.ToLower(m))
-		}
-		if model && int(g.MemBytes>>30) >= r.GPUMemoryGB {
+		model := slices.ContainsFunc(r.GPUModel, func(m string) bool { return models.Has(m, g.Model) })
+		if (model || len(r.GPUModel) == 0) && int(g.MemBytes>>30) >= r.GPUMemoryGB {
 			n++
 		}
 	}

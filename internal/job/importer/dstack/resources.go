@@ -316,9 +316,12 @@ func (r *resources) applyGPU(d *decoder, n *node, spec *job.Spec) {
 		return // what follows is about GPUs
 	}
 	if len(g.names) > 0 {
-		to.GPUModel = g.names
+		to.GPUModel = nil
+		for _, name := range g.names {
+			to.GPUModel = append(to.GPUModel, "="+name+" *")
+		}
 		d.Becomes("request.resources.gpuModel", place("name"))
-		d.Note(place("name"), "is read as any GPU whose model has "+strings.Join(g.names, " or ")+" in its name")
+		d.Note(place("name"), "is read as any GPU of the model "+strings.Join(g.names, " or ")+", whatever its memory and form")
 	}
 	if r.capability > 0 {
 		spec.Gbatch.MinComputeCapability = r.capability

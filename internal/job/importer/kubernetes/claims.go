@@ -299,7 +299,7 @@ func (c *container) takeDevices(d *decoder, n *node, r devices) {
 		text += "s"
 	}
 	if len(r.models) > 0 {
-		text += " of the model " + r.models[0]
+		text += " of the model " + bareModel(r.models[0])
 	}
 	if r.memoryGiB > 0 {
 		text += fmt.Sprintf(" with at least %d GiB", r.memoryGiB)

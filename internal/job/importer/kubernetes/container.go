@@ -176,7 +176,7 @@ func (c *container) modelled(d *decoder) {
 			case r.GPUs > 0:
 				d.Problem(of[name], "are GPUs of another kind than the job has already, and a job has those of one", "ask for one of them")
 			default:
-				r.GPUs, r.GPUModel = float64(gpus), []string{model}
+				r.GPUs, r.GPUModel = float64(gpus), []string{"=" + model + " *"}
 				d.Note(of[name], "is understood as GPUs of the model "+model)
 			}
 		}
