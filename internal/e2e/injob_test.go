@@ -78,6 +78,38 @@ fi
 	s.must("gcancel", id)
 }
 
+// TestScriptPassesOn: what a script exports goes along with what it submits, as with
+// Slurm, and others of the project do not see the values.
+func TestScriptPassesOn(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	id := s.file("#!/bin/sh\n#SBATCH --image=" + image + " --mem=64M --container-mounts=/project --chdir=/project --export=GIVEN=1,LATER=1\n" + `
+export SET='two words' LATER=2 EMPTY= PATH=$PATH:/project/bin
+unexported=3
+say='echo "$SET/$GIVEN/$LATER/${EMPTY-unset}/${unexported-unset}/${PATH##*:}/$SLURM_JOB_ID" >/project/said'
+sbatch -W --mem=64M --wrap "$say-all"
+sbatch -W --mem=64M --export=NONE --wrap "$say-none"
+sbatch -W --mem=64M --export=SET --wrap "$say-set"
+`)
+	if d := s.wait(id); endOf(d) != finished {
+		t.Fatal(describe(d), s.must("glog", id))
+	}
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, of := range []struct{ name, want string }{
+		{"all", "two words/1/2//unset//project/bin"}, {"none", "///unset/unset//bin"}, {"set", "two words///unset/unset//bin"},
+	} {
+		want := fmt.Sprintf("%s/%d", of.want, n+1+i)
+		if got := strings.Join(lines(t, filepath.Join(s.project(), "said-"+of.name)), " "); got != want {
+			t.Errorf("%s: it says %q, want %q", of.name, got, want)
+		}
+	}
+	if shown := s.must("gqueue", "show", "--json", strconv.Itoa(n+1)); strings.Contains(shown, "two words") || !strings.Contains(shown, "\"SET\"") {
+		t.Errorf("it shows what the script has set, or not that it has: %s", shown)
+	}
+}
+
 // TestScriptMayNotSubmit: where the site does not let jobs call sbatch, it says so.
 func TestScriptMayNotSubmit(t *testing.T) {
 	s := newSite(t, siteOptions{ctldConfig: "batch: {commands: false}\n"})

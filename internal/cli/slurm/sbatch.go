@@ -46,14 +46,16 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 	}
 	dir, host := a.Place()
 	sub, err := slurm.Parse([]byte(script), slurm.Options{
-		Line: c.Options, DefaultImage: image, Args: c.Args, Own: c.Own,
+		Line: c.Options, DefaultImage: image, Args: c.Args, Own: c.Own, PassesOn: own != nil,
 		FileName: jobName, File: file, Directory: dir, Host: host, Reservation: a.Reservation(ctx), Widest: a.Widest(ctx),
 		Env: a.Env, Now: job.Instant(a.Now().UnixMilli()), Zone: time.Local,
 	})
 	if err != nil {
 		return &exit.Error{Code: exit.Failure, Err: cli.FileError(name, err)}
 	}
-	mountAs(own, &sub.Spec)
+	if err := takeAfter(a, own, &sub); err != nil {
+		return err
+	}
 	doc, err := sub.Document()
 	if err != nil {
 		return err

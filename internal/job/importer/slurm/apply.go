@@ -254,6 +254,8 @@ func (s *script) export(v string) error {
 	for part := range strings.SplitSeq(v, ",") {
 		name, value, given := strings.Cut(part, "=")
 		switch word := strings.ToUpper(name); {
+		case word == "ALL" && !given && s.o.PassesOn:
+			continue
 		case word == "ALL" && !given:
 			s.note(0, "--export", "ALL is not used: the container has its image's environment; name the variables that the job needs")
 			continue
@@ -264,13 +266,21 @@ func (s *script) export(v string) error {
 			if s.o.Env != nil {
 				value, ok = s.o.Env(name)
 			}
-			if !ok {
-				return fmt.Errorf("names the variable %s, which is not set where the job is submitted", document.Quote(name))
+			if !ok { // as with Slurm, which has it unset then
+				s.note(0, "--export", fmt.Sprintf("names the variable %s, which is not set where the job is submitted", document.Quote(name)))
+				continue
 			}
 		}
 		foreign.Set(&s.spec.Request.Docker.Environment, name, value)
 	}
 	return nil
+}
+
+// ExportsAll says whether the variables of the shell that a script is submitted from are
+// to go along, as they are if --export says nothing else.
+func ExportsAll(spec *job.Spec) bool {
+	v, given := spec.Request.Docker.Environment["SLURM_EXPORT_ENV"]
+	return !given || slices.ContainsFunc(strings.Split(v, ","), func(word string) bool { return strings.EqualFold(word, "ALL") })
 }
 
 // mails turns --mail-type and --mail-user into who is told of what.

@@ -32,6 +32,10 @@ type Options struct {
 	// --wait; nil: the caller is not sbatch, and they are refused.
 	Own map[string]string
 
+	// PassesOn says that the caller has the variables of the calling shell go along,
+	// where ExportsAll wants that.
+	PassesOn bool
+
 	FileName  string // of the script, which names the job; empty: it has none
 	File      string // the script's path, as it was given; empty: it was read from none
 	Directory string // that it is submitted from

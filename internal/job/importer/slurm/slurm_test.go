@@ -236,6 +236,33 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
+// TestExport: which variables are in the document, and whether those of the shell are to
+// go along.
+func TestExport(t *testing.T) {
+	for options, want := range map[string]struct {
+		environment map[string]string
+		all         bool
+		notes       int
+	}{
+		"":                       {nil, true, 0},
+		"--export=ALL":           {nil, true, 0},
+		"--export=NONE":          {map[string]string{"SLURM_EXPORT_ENV": "NONE", "SLURM_GET_USER_ENV": "1"}, false, 0},
+		"--export=SET,all,X=1":   {map[string]string{"SLURM_EXPORT_ENV": "SET,all,X=1", "SLURM_GET_USER_ENV": "1", "SET": "s", "X": "1"}, true, 0},
+		"--export=SET,UNSET,X=1": {map[string]string{"SLURM_EXPORT_ENV": "SET,UNSET,X=1", "SLURM_GET_USER_ENV": "1", "SET": "s", "X": "1"}, false, 1},
+	} {
+		o := surroundings
+		o.PassesOn, o.Env = true, func(name string) (string, bool) { return "s", name == "SET" }
+		sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G "+options+"\ntrue\n"), o)
+		if err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		if diff := cmp.Diff(want.environment, sub.Spec.Request.Docker.Environment); diff != "" || ExportsAll(&sub.Spec) != want.all || len(sub.Notes) != want.notes {
+			t.Errorf("%s: all %v, notes %v (-want +got):\n%s", options, ExportsAll(&sub.Spec), sub.Notes, diff)
+		}
+	}
+}
+
 // TestPartitionNames: partitions and classes may have what Slurm's names have.
 func TestPartitionNames(t *testing.T) {
 	sub, err := Parse([]byte("#!/bin/sh\n#SBATCH --image=b --mem=1G -p grete:shared,a.b_c-d,x+y -q long:1+\ntrue\n"), surroundings)
