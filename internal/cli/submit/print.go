@@ -85,13 +85,17 @@ func printDryRun(a *cli.App, r *api.SubmitResponse) error {
 // convert prints the native document, as one of several in a line, as --ndjson reads
 // them. A password cannot be in it.
 func convert(a *cli.App, sub job.Submission, line bool) error {
+	notes := mergeNotes(sub.Notes, nil)
 	if len(sub.Secrets) > 0 {
-		a.Say("note: the values of secrets are left out; give them with gsubmit --secret NAME")
+		notes = append([]api.Note{{Message: "the values of secrets are left out; give them with gsubmit --secret NAME"}}, notes...)
 	}
-	printNotes(a, mergeNotes(sub.Notes, nil))
 	if sub.Registry != nil {
-		a.Say("note: the registry's user and password are left out; put USER:PASSWORD@ in front of the image again")
+		notes = append(notes, api.Note{Message: "the registry's user and password are left out; put USER:PASSWORD@ in front of the image again"})
 	}
+	if line && len(notes) > 0 {
+		a.Say("%s:", sub.Spec.Name)
+	}
+	printNotes(a, notes)
 	encode := func(spec job.Spec) ([]byte, error) { return json.MarshalIndent(spec, "", "  ") }
 	if line {
 		encode = func(spec job.Spec) ([]byte, error) { return json.Marshal(spec) }

@@ -25,6 +25,7 @@ func TestParse(t *testing.T) {
 		"-w n[1-2],m -r1 p":                     {q: launch.Request{On: []string{"n1", "n2", "m"}, Relative: 1}, args: []string{"p"}},
 		"--gres=gpu:a100:2 p":                   {q: launch.Request{GPUsPerNode: new(2)}, args: []string{"p"}},
 		"-t 1-2:30 -W5 p":                       {limitS: 95400, waitS: 5, args: []string{"p"}},
+		"-m block,nopack p":                     {q: launch.Request{Distribution: "block"}, args: []string{"p"}},
 		"-m cyclic:block p":                     {q: launch.Request{Distribution: "cyclic"}, args: []string{"p"}},
 		"--mpi=pmi2 --pty p":                    {mpi: "pmi2", pty: true, args: []string{"p"}},
 		"--mpi=pmix_v4 p":                       {mpi: "pmix", args: []string{"p"}},

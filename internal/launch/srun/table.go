@@ -77,7 +77,7 @@ func setDistribution(o *options, v string) error {
 	word, _, _ := strings.Cut(strings.ToLower(v), ",")
 	word, _, _ = strings.Cut(word, ":")
 	switch {
-	case word == "*" || word == "block" || word == "":
+	case word == "*" || word == "block" || word == "" || word == "nopack":
 		o.q.Distribution = "block"
 	case word == "cyclic":
 		o.q.Distribution = "cyclic"

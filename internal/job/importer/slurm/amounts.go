@@ -30,6 +30,10 @@ func (s *script) amounts() {
 	if s.perSocket && s.tasks == 0 && s.tasksPerNode < 0 {
 		s.problem(0, "--ntasks-per-socket", "says how many tasks there are by the node's sockets, which are not known before it is chosen", "give --ntasks or --ntasks-per-node")
 	}
+	cores = max(cores, s.minCPUs)
+	if s.pack && s.nodes > 1 {
+		s.problem(0, "--distribution", "fills one node after the other, and tasks are shared out evenly here", "give plane=NUMBER, with the tasks that a node is to be filled with")
+	}
 	r.CPUs, r.GPUs = cores, float64(gpus.Count)
 	if gpus.Model != "" {
 		r.GPUModel = []string{gpus.Model}

@@ -105,7 +105,9 @@ type script struct {
 	gpusPerNode  GPUs
 	gpusPerTask  GPUs
 	cpusPerGPU   int
+	minCPUs      int // of each node
 	tasksPerGPU  int
+	pack         bool        // nodes are filled with tasks one after the other
 	perSocket    bool        // how many tasks a socket has was given
 	deadline     job.Instant // by which it has ended; 0: none
 

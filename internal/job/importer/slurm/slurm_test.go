@@ -67,6 +67,10 @@ func TestSlurmAmounts(t *testing.T) {
 	for options, want := range map[string]amounts{
 		"":                                   {1, 1, 4, 0},
 		"-n 4":                               {1, 4, 16, 0},
+		"-n 2 --mincpus=4 --mem=1G":          {1, 4, 1, 0},
+		"-n 8 --mincpus=4 -m block,nopack":   {1, 8, 32, 0},
+		"-N 2 -n 8 -m nopack":                {2, 4, 16, 0},
+		"-n 8 -m pack":                       {1, 8, 32, 0},
 		"-n 4 -c 3 --mem-per-cpu=1G":         {1, 12, 12, 0},
 		"-N 2 -n 5 --mem=1G":                 {2, 3, 1, 0},
 		"-n 16 --ntasks-per-node=4 --mem=8G": {4, 4, 8, 0},

@@ -44,6 +44,10 @@ func (s *script) distribution(v string) error {
 		s.variable("SLURM_DIST_PLANESIZE", size)
 		return nil
 	}
+	s.pack = v == "pack" || strings.HasSuffix(v, ",pack")
+	if v == "pack" || v == "nopack" {
+		v = "block," + v
+	}
 	if v == "*" || strings.HasPrefix(v, "*:") || strings.HasPrefix(v, "*,") {
 		v = "block" + v[1:]
 	}
