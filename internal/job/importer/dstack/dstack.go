@@ -190,6 +190,7 @@ var fields = []field[task]{
 
 	{"priority", readPriority, false},
 	{"retry", readRetry, false},
+	{"build", foreign.Refuse[task]("dstack itself knows it no more: put its commands first among commands"), false},
 	{"retry_policy", foreign.Refuse[task](`write "retry" with on_events and duration`), false},
 	{"max_duration", readMaxDuration, false},
 	{"stop_duration", readStopDuration, false},

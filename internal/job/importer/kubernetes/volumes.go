@@ -43,7 +43,10 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 			case "name":
 			case "hostPath":
 				at, ok := required(d, kid, "path")
-				v = volume{storage: job.Storage{HostPath: strings.TrimSuffix(at, "/")}, bad: !ok}
+				if v = (volume{storage: job.Storage{HostPath: strings.TrimSuffix(at, "/")}, bad: !ok}); at == "/" {
+					v.bad = true
+					d.Problem(kid, "is the node's whole file system, which no job sees", "mount a path of the site's storage")
+				}
 			case "persistentVolumeClaim":
 				v = readVolumeClaim(d, kid)
 			case "emptyDir":
@@ -114,7 +117,11 @@ type mountPoint struct {
 
 var mountFields = []field[mountPoint]{
 	{"name", func(d *decoder, n *node, m *mountPoint) { m.name, _ = d.Str(n) }, true},
-	{"mountPath", func(d *decoder, n *node, m *mountPoint) { m.path, _ = d.Str(n) }, true},
+	{"mountPath", func(d *decoder, n *node, m *mountPoint) {
+		if m.path, _ = d.Str(n); m.path != "" { // a relative one is below the root
+			m.path = path.Join("/", m.path)
+		}
+	}, true},
 	{"readOnly", func(d *decoder, n *node, m *mountPoint) { m.readOnly, _ = d.Boolean(n) }, false},
 	{"subPath", func(d *decoder, n *node, m *mountPoint) { m.sub, _ = d.Str(n) }, false},
 	{"mountPropagation", foreign.Remark[mountPoint]("is not used: what is mounted later stays where it is"), false},
