@@ -168,41 +168,30 @@ func TestPMIx(t *testing.T) {
 	ref := openMPIImage(t)
 	t.Parallel()
 	s := newSite(t, siteOptions{nodes: 2})
-	id := s.file(`#!/bin/sh
-#SBATCH --image=` + ref + ` -N 2 -n 8 --mem=1G
+	ends := func(mode string) string {
+		return "srun --mpi=pmix /app/hello " + mode + ` > /tmp/out 2> /tmp/err; echo code $?
+grep 'error: task 1' /tmp/err; grep -c 'Job step aborted' /tmp/err`
+	}
+	for _, c := range []struct{ name, script, want string }{
+		{"asked", "srun --mpi=pmix -n 8 -O /app/hello ring | sort", saidHello(8)},
+		{"unasked", "srun -m cyclic /app/hello ring | sort", saidHello(4)},
+		{"alone", "srun --mpi=pmix -n 1 -N 1 /app/hello", saidHello(1)},
+		{"twice", "srun -n 2 -N 1 sh -c '/app/hello; /app/hello' | sort", strings.Repeat("0 of 2, sum 1\n", 2) + strings.Repeat("1 of 2, sum 1\n", 2)},
+		{"abort", ends("abort"), "code 9\nsrun: error: task 1 called MPI_Abort with code 9\n1\n"},
+		{"dies", ends("die"), "code 137\nsrun: error: task 1 has ended before MPI_Finalize\n1\n"},
+		{"dies-early", ends("early"), "code 137\nsrun: error: task 1 has ended before MPI_Finalize\n1\n"},
+		{"missing", `printf '1 /app/none\n* /app/hello\n' > /tmp/multi
+srun --multi-prog /tmp/multi 2>&1 > /tmp/out | grep 'error: task 1'`, "srun: error: task 1 has ended before MPI_Finalize\n"},
+		{"kept-away", "srun -n1 -N1 sh -c 'srun --overlap -n1 -N1 --mpi=none env' | grep -c ^PMIX_", "0\n"},
+		{"list", "srun --mpi=list 2>&1", "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n"},
+	} {
+		id := s.file(`#!/bin/sh
+#SBATCH --image=` + ref + ` -N 2 -n 4 --mem=1G
 export OMPI_MCA_mpi_yield_when_idle=1 # there are fewer cores than tasks
-srun --mpi=pmix -o /tmp/out -e /tmp/err /app/hello ring; echo code $?
-sort /tmp/out; cat /tmp/err
-srun -n 6 -m cyclic /app/hello ring | sort
-srun --mpi=pmix -n 1 -N 1 /app/hello
-srun -n 2 -N 1 sh -c '/app/hello; /app/hello' | sort
-printf '1 /app/none\n* /app/hello\n' > /tmp/multi
-srun -n 4 --multi-prog /tmp/multi > /tmp/out 2> /tmp/err; echo missing $?
-grep 'error: task 1' /tmp/err
-for mode in abort die early; do
-	srun --mpi=pmix /app/hello $mode > /tmp/out 2> /tmp/err; echo $mode $?
-	grep 'error: task 1' /tmp/err | head -n 1
-	grep -q "Job step aborted" /tmp/err || cat /tmp/err
-done
-srun -n1 -N1 sh -c 'srun --overlap -n1 -N1 --mpi=none env | grep -c ^PMIX_; true'
-srun --mpi=list 2>&1
-`)
-	d := s.wait(id)
-	want := "code 0\n" + saidHello(8) + saidHello(6) + saidHello(1) + strings.Repeat("0 of 2, sum 1\n", 2) + strings.Repeat("1 of 2, sum 1\n", 2) + `missing 137
-srun: error: task 1 has ended before MPI_Finalize
-abort 9
-srun: error: task 1 called MPI_Abort with code 9
-die 137
-srun: error: task 1 has ended before MPI_Finalize
-early 137
-srun: error: task 1 has ended before MPI_Finalize
-0
-MPI plugin types are...
-	none
-	pmi2
-	pmix
-`
-	if diff := cmp.Diff(want, s.must("glog", id)); endOf(d) != finished || diff != "" {
-		t.Errorf("(-want +got):\n%s\n%s", diff, describe(d))
+` + c.script + "\ntrue\n")
+		d := s.wait(id)
+		if diff := cmp.Diff(c.want, s.must("glog", id)); endOf(d) != finished || diff != "" {
+			t.Errorf("%s (-want +got):\n%s\n%s", c.name, diff, describe(d))
+		}
 	}
 }
