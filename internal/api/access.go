@@ -25,6 +25,7 @@ const (
 	PathPolicyLoad  = "/v1/policy/reload"            // POST
 	PathWhatIf      = "/v1/what-if"                  // POST: who would wait for how long by other rules
 	PathAudit       = "/v1/audit"                    // GET
+	PathLeader      = "/v1/leader"                   // GET: which controller leads; ?not=NAME: as soon as it is another one, which those know that do not lead
 	PathControllers = "/v1/controllers"              // GET; POST, root on the machine of the one that leads: let another take part
 	PathController  = "/v1/controllers/{name}"       // DELETE
 	PathLead        = "/v1/controllers/{name}/lead"  // POST: let that one lead; the name "any": the one that is the least behind

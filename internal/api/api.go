@@ -33,6 +33,7 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 // answer to PathJobLog.
 const (
 	HeaderWithin      = "Gbatch-Within"       // from a node: the request is of a job that runs there, as NODE RANK UUID
+	HeaderController  = "Gbatch-Controller"   // of an answer of one of several controllers: its name
 	HeaderOffset      = "Gbatch-Offset"       // where in the log the first byte stands
 	HeaderStreamError = "Gbatch-Stream-Error" // the node cannot: why, in a sentence; no body
 	HeaderLogCopy     = "Gbatch-Log-Copy"     // the log is the controller's copy: when its last byte came, in milliseconds since 1970

@@ -22,6 +22,11 @@ type ControllerList struct {
 	Controllers []Controller `json:"controllers"`
 }
 
+// Leader says which of several controllers leads.
+type Leader struct {
+	Name string `json:"name"` // empty: there is one controller, or none is known to lead
+}
+
 // NewController is one that shall take part.
 type NewController struct {
 	Name    string `json:"name"`

@@ -116,7 +116,7 @@ func (e endpoint) newTransport(certificate func() *tls.Certificate) http.RoundTr
 		}
 	}
 	if len(e.hosts) > 0 {
-		return &several{one: t, hosts: e.hosts}
+		return newSeveral(t, e.hosts)
 	}
 	return t
 }

@@ -20,6 +20,11 @@ type several struct {
 	hosts []string
 	at    atomic.Int32 // of hosts
 	slow  atomic.Int32 // how many rounds in a row have found nobody in time
+	held  held
+}
+
+func newSeveral(one http.RoundTripper, hosts []string) *several {
+	return &several{one: one, hosts: hosts, held: held{one: one, hosts: hosts}}
 }
 
 // connectWait is how long a connection to one of several controllers may take before the
@@ -44,7 +49,11 @@ func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		resp, sent, err := s.exchange(r)
+		wait := min(connectWait<<min(s.slow.Load(), 4), connectTimeout)
+		resp, sent, err := exchange(s.one, r, wait, func(giveUp context.CancelCauseFunc) func() { return s.held.begin(r.URL.Host, giveUp) })
+		if err == nil {
+			s.held.answered(r.URL.Host, resp)
+		}
 		if err == nil && resp.StatusCode != http.StatusMisdirectedRequest {
 			s.at.Store(int32(i))
 			s.slow.Store(0)
@@ -72,24 +81,33 @@ func (s *several) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errConnectLate = errors.New("no connection")
 
-// exchange makes one exchange with one host. Not sent: it had no connection over which anything could go out.
-func (s *several) exchange(r *http.Request) (resp *http.Response, sent bool, err error) {
+// exchange makes one exchange with one host, to which a connection is there within wait. Not sent: it had no connection over which anything could
+// go out. begin is told how to give the exchange up, and gives what is to be called when it is over.
+func exchange(one http.RoundTripper, r *http.Request, wait time.Duration, begin func(context.CancelCauseFunc) (done func())) (resp *http.Response, sent bool, err error) {
 	var connected atomic.Bool
-	ctx, giveUp := context.WithCancelCause(r.Context()) // which ends with that of the request, as the answer's body is read
-	wait := min(connectWait<<min(s.slow.Load(), 4), connectTimeout)
+	ctx, giveUp := context.WithCancelCause(r.Context()) // it ends when the answer's body has been read
 	timer := time.AfterFunc(wait, func() { giveUp(fmt.Errorf("%w within %v", errConnectLate, wait)) })
 	defer timer.Stop()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+	done := begin(giveUp)
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		connected.Store(true)
 		timer.Stop()
-	}})
-	if resp, err = s.one.RoundTrip(r.WithContext(ctx)); err != nil {
+	}}
+	resp, err = one.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && r.Context().Err() == nil {
 			err = cause
 		}
+		done()
 		giveUp(nil)
+		return nil, connected.Load(), err
 	}
-	return resp, connected.Load(), err
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		done() // who uses the connection then looks after it
+		return resp, true, nil
+	}
+	resp.Body = &heldBody{resp.Body, ctx, func() { done(); giveUp(nil) }}
+	return resp, true, nil
 }
 
 // CloseIdleConnections is how an http.Client reaches the one below.

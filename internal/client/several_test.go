@@ -56,7 +56,7 @@ func TestSeveralControllers(t *testing.T) {
 	}
 	plain := &http.Transport{}
 	t.Cleanup(plain.CloseIdleConnections)
-	c := &Client{Address: "https://" + strings.Join(hosts, ",") + "#" + somePin[1:], Transport: insecure{&several{one: plain, hosts: hosts}}}
+	c := &Client{Address: "https://" + strings.Join(hosts, ",") + "#" + somePin[1:], Transport: insecure{newSeveral(plain, hosts)}}
 	for _, i := range []int32{0, 1, 0, 2} {
 		leads.Store(i)
 		if _, err := c.Submit(t.Context(), &api.SubmitRequest{Job: json.RawMessage(`{"a":1}`)}, "k"); err != nil {
@@ -119,12 +119,15 @@ func TestSilentController(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked, s := make([]int, 3), &several{hosts: []string{"0:1", "1:1", "2:1"}}
-				s.one = transport(func(r *http.Request) (*http.Response, error) {
+				asked := make([]int, 3)
+				s := newSeveral(transport(func(r *http.Request) (*http.Response, error) {
 					i := int(r.URL.Host[0] - '0')
+					if r.URL.Path == api.PathLeader {
+						return nil, errors.New("it is not known who leads")
+					}
 					asked[i]++
 					return tc.hosts[i](r)
-				})
+				}), []string{"0:1", "1:1", "2:1"})
 				began, c := time.Now(), &Client{Address: "/none", Transport: s, Timeout: time.Hour}
 				if !tc.lost {
 					c.Retry = Retry{For: time.Hour, Sleep: func(context.Context, time.Duration) error { return nil }}
@@ -158,13 +161,12 @@ func TestReferredAndGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, gone := range []string{"0:1", "1:1", "2:1"} {
-		s := &several{hosts: []string{"0:1", "1:1", "2:1"}}
-		s.one = transport(func(r *http.Request) (*http.Response, error) {
+		s := newSeveral(transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == gone {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 			}
 			return &http.Response{StatusCode: http.StatusMisdirectedRequest, Body: io.NopCloser(bytes.NewReader(refers))}, nil
-		})
+		}), []string{"0:1", "1:1", "2:1"})
 		c := &Client{Address: "/none", Transport: s}
 		if _, err := c.Submit(t.Context(), &api.SubmitRequest{Job: json.RawMessage(`{"a":1}`)}, "k"); !IsCode(err, api.CodeElsewhere) {
 			t.Errorf("%s is gone: %v", gone, err)

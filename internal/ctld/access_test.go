@@ -227,6 +227,7 @@ var matrix = map[string]struct {
 	"POST /v1/login/page":        {"/v1/login/page", "", "404 404 404 404 404 404 404 404 404"},
 	"POST /v1/login/page/return": {"/v1/login/page/return", `{"code":"x","state":"y"}`, "404 404 404 404 404 404 404 404 404"},
 	"GET /healthz":               {"/healthz", "", "200 200 200 200 200 200 200 200 200"},
+	"GET /v1/leader":             {"/v1/leader?not=c1", "", "200 200 200 200 200 200 200 200 200"},
 	"GET /openapi.json":          {"/openapi.json", "", "200 200 200 200 200 200 200 200 200"},
 	"GET /openapi.yaml":          {"/openapi.yaml", "", "200 200 200 200 200 200 200 200 200"},
 	"GET /openapi-3.0.json":      {"/openapi-3.0.json", "", "200 200 200 200 200 200 200 200 200"},

@@ -3,20 +3,16 @@ package ctld
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"gbatch/internal/api"
 	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/copies"
@@ -144,29 +140,6 @@ func (m *Member) Run(ctx context.Context) error {
 	return nil
 }
 
-// refer answers whoever asks that another controller leads, until it is told to end. It does so, too, while this one
-// loads what it needs to lead: who is refused a connection waits longer and longer before the next try.
-func (m *Member) refer() (end func() error, err error) {
-	lns, err := m.listen()
-	if err != nil {
-		return nil, err
-	}
-	srv := &http.Server{Handler: http.HandlerFunc(m.elsewhere), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
-	ended := make(chan error, len(lns))
-	for _, ln := range lns {
-		go func() { ended <- srv.Serve(ln) }() // ends with Close
-	}
-	return sync.OnceValue(func() error {
-		err := srv.Close()
-		for range lns {
-			if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
-				err = errors.Join(err, e)
-			}
-		}
-		return err
-	}), nil
-}
-
 // follow waits until this controller leads. False: ctx is done.
 func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 	m.ahead.begin()
@@ -202,32 +175,6 @@ func (m *Member) listen() ([]net.Listener, error) {
 		lns[i+1] = conns.TLS(ln, m.pki.ServerTLS())
 	}
 	return lns, err
-}
-
-// elsewhere is the answer of a controller that does not lead, whatever it is asked.
-func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
-	e := referral(m.cfg, m.replica.Leader(), m.pki.Pin())
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.Status)
-	if err := json.NewEncoder(w).Encode(e); err != nil {
-		m.log.Debug("answer not sent", "error", err)
-	}
-}
-
-// referral says to ask the controller that leads, none: that is not known, and how all are reached.
-func referral(c site.Config, leader, pin string) *api.Error {
-	if leader == "" {
-		return api.Errorf(api.CodeElsewhere, "this is controller %s, and no controller leads at the moment", c.Replica.Name).
-			WithHint("try again in a second; where it stays so, too few of the controllers run or reach each other")
-	}
-	if leader == c.Replica.Name {
-		return api.Errorf(api.CodeElsewhere, "controller %s is about to lead", leader).WithHint("try again in a second or two")
-	}
-	e := api.Errorf(api.CodeElsewhere, "this is controller %s, and %s leads: nothing was done", c.Replica.Name, leader)
-	if !strings.Contains(c.Advertise, ",") {
-		return e.WithHint("name all controllers in the address, as `gadm join-string` prints it where one leads")
-	}
-	return e.WithHint("use the address that names all controllers: --controller '" + site.Address(c, c.Listen, pin) + "'")
 }
 
 // lead is the controller until this member leads no more. It ends what was answered before as soon as it

@@ -28,7 +28,7 @@ type probe struct {
 var withoutObjects = map[string]string{
 	"POST /v1/convert": "", "GET /v1/controllers": "", "POST /v1/controllers": "", "DELETE /v1/controllers/{name}": "", "POST /v1/controllers/{name}/lead": "",
 	"GET /v1/diag": "", "GET /v1/site": "", "GET /v1/policy": "", "POST /v1/policy/check": "", "POST /v1/policy/reload": "", "POST /v1/what-if": "", "GET /v1/audit": "",
-	"POST /v1/backup": "", "GET /metrics": "", "GET /healthz": "", "GET /web/": "", "GET /{$}": "", "/": "",
+	"POST /v1/backup": "", "GET /metrics": "", "GET /healthz": "", "GET /v1/leader": "", "GET /web/": "", "GET /{$}": "", "/": "",
 	"GET /openapi.json": "", "GET /openapi.yaml": "", "GET /openapi-3.0.json": "", "GET /openapi-3.0.yaml": "",
 	"POST /v1/streams/{id}": "TestStreamOfAnotherNode", "GET /v1/streams/{id}": "TestStreamOfAnotherNode",
 	"GET /v1/login": "", "POST /v1/login": "", "GET /v1/login/page": "", "POST /v1/login/page": "", "POST /v1/login/page/return": "",

@@ -402,12 +402,21 @@ func (s *Server) Addresses() []string {
 	return out
 }
 
+// handler is what all listeners serve.
+func (s *Server) handler() http.Handler {
+	h := s.ports.Before(s.meters.Route("ports of jobs", s.ports.Serve), s.api)
+	if s.leads != nil {
+		h = signed(s.rules.Now().Replica.Name, h)
+	}
+	return h
+}
+
 // Run serves until ctx is done, or until the store fails.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	srv := &http.Server{
-		Handler: s.ports.Before(s.meters.Route("ports of jobs", s.ports.Serve), s.api), ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler: s.handler(), ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 256 << 10, MaxReceiveBufferPerStream: 128 << 10, // of one browser

@@ -49,6 +49,7 @@ func TestPausedLeader(t *testing.T) {
 	submitted := s.sent(c.socket(i), "POST", "/v1/jobs", string(job))
 
 	ids = append(ids, c.as("gsubmit", once(1)), c.as("gsubmit", once(2)))
+	c.as("gqueue", append([]string{"wait"}, ids...)...) // the nodes left it, although it closed no connection
 	goOn()
 
 	status, body := listed()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -49,6 +50,7 @@ type Replica struct {
 
 	ended   chan struct{} // a connection from another member has
 	unwatch func()        // ends watch, and waits for it
+	elected elected
 }
 
 // Snapshots are copies of the store that members who were long away go on from. The log before
@@ -92,9 +94,10 @@ func (r *Replica) open() error {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() { r.watch(ctx); close(over) }() // ends in Close
-	r.unwatch = func() { stop(); <-over }
+	var watches sync.WaitGroup
+	watches.Go(func() { r.watch(ctx) })         // ends in Close
+	watches.Go(func() { r.noteElections(ctx) }) // ends in Close
+	r.unwatch = func() { stop(); watches.Wait() }
 	return nil
 }
 

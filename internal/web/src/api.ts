@@ -671,6 +671,10 @@ export type LaunchResponse = {
   step: number
 }
 
+export type Leader = {
+  name: string
+}
+
 export type License = {
   asked?: number
   name: string

@@ -1,0 +1,118 @@
+package ctld
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/ctld/site"
+)
+
+// refer answers whoever asks that another controller leads, until it is told to end. It does so, too, while this one
+// loads what it needs to lead: who is refused a connection waits longer and longer before the next try.
+func (m *Member) refer() (end func() error, err error) {
+	lns, err := m.listen()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", m.elsewhere)
+	mux.HandleFunc("GET "+api.PathLeader, (&asked{elected: m.replica.Elected}).serve)
+	srv := &http.Server{
+		Handler: signed(m.cfg.Replica.Name, mux), ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	ended := make(chan error, len(lns))
+	for _, ln := range lns {
+		go func() { ended <- srv.Serve(ln) }() // ends with Close
+	}
+	return sync.OnceValue(func() error {
+		err := srv.Close()
+		for range lns {
+			if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+				err = errors.Join(err, e)
+			}
+		}
+		return err
+	}), nil
+}
+
+// elsewhere is the answer of a controller that does not lead, whatever it is asked.
+func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
+	e := referral(m.cfg, m.replica.Leader(), m.pki.Pin())
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	if err := json.NewEncoder(w).Encode(e); err != nil {
+		m.log.Debug("answer not sent", "error", err)
+	}
+}
+
+// referral says to ask the controller that leads, none: that is not known, and how all are reached.
+func referral(c site.Config, leader, pin string) *api.Error {
+	if leader == "" {
+		return api.Errorf(api.CodeElsewhere, "this is controller %s, and no controller leads at the moment", c.Replica.Name).
+			WithHint("try again in a second; where it stays so, too few of the controllers run or reach each other")
+	}
+	if leader == c.Replica.Name {
+		return api.Errorf(api.CodeElsewhere, "controller %s is about to lead", leader).WithHint("try again in a second or two")
+	}
+	e := api.Errorf(api.CodeElsewhere, "this is controller %s, and %s leads: nothing was done", c.Replica.Name, leader)
+	if !strings.Contains(c.Advertise, ",") {
+		return e.WithHint("name all controllers in the address, as `gadm join-string` prints it where one leads")
+	}
+	return e.WithHint("use the address that names all controllers: --controller '" + site.Address(c, c.Listen, pin) + "'")
+}
+
+// signed has each answer say which of several controllers it is of.
+func signed(name string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(api.HeaderController, name)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Who waits to hear of another leader: each node of a site has one such request open at one of the controllers that do not lead.
+const (
+	maxAsked  = 16384
+	askedWait = 50 * time.Second // one is answered by then
+)
+
+// asked answers, for a controller that does not lead, which one leads.
+type asked struct {
+	elected func(ctx context.Context, not string) string
+	open    atomic.Int64
+}
+
+// serve answers at once, or where the one that leads is the one that is not asked for, when another one does.
+func (a *asked) serve(w http.ResponseWriter, r *http.Request) {
+	wait := askedWait
+	if a.open.Add(1) > maxAsked || !r.URL.Query().Has("not") {
+		wait = 0
+	}
+	defer a.open.Add(-1)
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	leader := api.Leader{Name: a.elected(ctx, r.URL.Query().Get("not"))}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(leader) // an error: who asked has gone
+}
+
+// leader is the same of a controller that leads, or is the only one.
+func (s *Server) leader(ctx context.Context, _ *struct {
+	Not string `query:"not" doc:"answer when another controller than this one leads, or after a minute"`
+}) (*api.Leader, error) {
+	if s.leads == nil {
+		return new(api.Leader), nil
+	}
+	if e := s.leads.fresh(ctx); e != nil {
+		return nil, e
+	}
+	return &api.Leader{Name: s.rules.Now().Replica.Name}, nil
+}
