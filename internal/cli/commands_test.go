@@ -78,6 +78,7 @@ func TestCommands(t *testing.T) {
 		"queue-slim-empty":    {run: list(queue.List{Users: []string{"nobody"}}), term: person(40)},
 		"show-slim-missing":   {run: show("99"), term: person(40)},
 		"cancel-slim":         {run: end(cancel.Cancel{IDs: []string{"12", "99", "16"}}), term: person(40)},
+		"queue-thin":          {run: list(queue.List{}), term: person(28)},
 		"queue-tiny":          {run: list(queue.List{}), term: person(1)},
 		"queue-bad-state":     {run: list(queue.List{States: []string{"RUNING"}})},
 		"queue-bad-nodes":     {run: list(queue.List{Nodes: []string{"gpu[3-1]"}})},

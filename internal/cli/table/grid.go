@@ -193,10 +193,7 @@ func (g *Grid) put(out *bytes.Buffer, i, width int, cell drawn) {
 	}
 }
 
-const (
-	hidden     = -1 // the width of a column that is not drawn
-	leastWidth = 40 // a narrower terminal wraps the lines
-)
+const hidden = -1 // the width of a column that is not drawn
 
 // fit gives the columns' widths, taking from the widest that may be cut until
 // the line fits, and then away those between the first and the last: from the right,
@@ -205,7 +202,7 @@ func (g *Grid) fit() []int {
 	whole := g.whole()
 	for spare := g.spare(); ; spare = spare[1:] {
 		widths := slices.Clone(whole)
-		if g.cut(widths) || len(spare) == 0 || g.limit < leastWidth {
+		if g.cut(widths) || len(spare) == 0 {
 			return widths
 		}
 		whole[spare[0]] = hidden
