@@ -73,15 +73,24 @@ func mountShifted(m Stack) error {
 }
 
 // mountAttached is for kernels before 6.15, which take no layer from a mount
-// that is nowhere to be seen: each is put over the layer itself, in this
-// thread's mount namespace.
-func mountAttached(m Stack, trees []*os.File) error {
+// that is nowhere to be seen: each shows beside the target while the stack is mounted. Not
+// over the layer itself, which another stack of this thread's may have, too.
+func mountAttached(m Stack, trees []*os.File) (err error) {
+	seen := m
+	seen.Lower = nil
 	for i, t := range trees {
-		if err := unix.MoveMount(int(t.Fd()), "", unix.AT_FDCWD, m.Lower[i], unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		at := fmt.Sprintf("%s.layer.%d", m.Target, i)
+		if err := os.Mkdir(at, 0o700); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Remove(at)) }()
+		if err := unix.MoveMount(int(t.Fd()), "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 			return fmt.Errorf("show layer %s: %w", m.Lower[i], err)
 		}
+		defer func() { err = errors.Join(err, unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)) }()
+		seen.Lower = append(seen.Lower, at)
 	}
-	return mountLayers(m)
+	return mountLayers(seen)
 }
 
 // shiftLayers opens each layer by a mount that shows it in the container's ids.
