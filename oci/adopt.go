@@ -12,6 +12,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/failure"
+	"gbatch/oci/result"
 )
 
 // State is what Adopt found in a directory.
@@ -57,7 +58,7 @@ func Adopt(dir string) (State, *Container, error) {
 var errNoAnswer = errors.New("its shim lives but does not answer")
 
 func adoptOnce(dir string) (State, *Container, error) {
-	if !slices.ContainsFunc([]string{fileShim, fileLock, fileBegun, fileExit}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+	if !slices.ContainsFunc([]string{fileShim, fileLock, result.FileBegun, result.FileExit}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
 		return StateNone, nil, nil // any of them may be lost, and the container live
 	}
 	lock, err := takeLock(dir)
@@ -82,7 +83,7 @@ func adoptOnce(dir string) (State, *Container, error) {
 // withoutShim says what became of the container of a directory that no shim has, and
 // makes that so: what lives of it is ended, and a lost end is written down.
 func withoutShim(dir string) (State, *Container, error) {
-	exit, err := ReadExit(dir)
+	exit, err := result.Read(dir)
 	if err == nil && exit.Lost {
 		return StateLost, nil, nil
 	}
@@ -97,22 +98,22 @@ func withoutShim(dir string) (State, *Container, error) {
 	if err := killLeftovers(dir); err != nil {
 		return StateLost, nil, err
 	}
-	if !damaged && !exists(filepath.Join(dir, fileBegun)) {
+	if !damaged && !exists(filepath.Join(dir, result.FileBegun)) {
 		return StateReady, nil, nil
 	}
-	lost := Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
+	lost := result.Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
 	if damaged {
 		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
 	} else if text := shimStderr(dir); text != "" {
 		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the container's shim died", Detail: text}
 	}
-	if st, err := os.Stat(filepath.Join(dir, fileBegun)); err == nil {
+	if st, err := os.Stat(filepath.Join(dir, result.FileBegun)); err == nil {
 		lost.Started = st.ModTime()
 	}
 	if log, err := OpenLog(dir); err == nil {
 		lost.LogBytes, _ = log.End()
 	}
-	if err := writeExit(dir, lost); err != nil {
+	if err := result.Write(dir, lost); err != nil {
 		return StateLost, nil, err
 	}
 	return StateLost, nil, nil

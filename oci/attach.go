@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/message"
 	"gbatch/oci/stdio"
 )
 
@@ -24,16 +25,16 @@ func (c *Container) Terminal() (*os.File, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	if err := send(conn, request{Version: protocolVersion, Seq: 1, Op: opAttach}); err != nil {
+	if err := message.Send(conn, request{Version: protocolVersion, Seq: 1, Op: opAttach}); err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	p := &ExecProcess{conn: conn, in: newMessageReader(conn)}
+	p := &ExecProcess{conn: conn, in: message.NewReader(conn)}
 	r, files, err := p.answer()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("attach: %w", err)
 	case r.Seq != 1 || len(files) != 1:
-		closeAll(files)
+		message.CloseAll(files)
 		return nil, ErrNoTerminal
 	}
 	return stdio.Pollable(files[0])
@@ -61,9 +62,9 @@ func (s *shim) serveAttach(conn *net.UnixConn, req request) error {
 	case s.phase != PhaseRunning || s.spec.Process.Terminal && s.terminal == nil:
 		out.Error = errNotRunning.Error()
 	case s.terminal != nil:
-		return send(conn, out, s.terminal)
+		return message.Send(conn, out, s.terminal)
 	}
-	return send(conn, out)
+	return message.Send(conn, out)
 }
 
 // dropTerminal keeps the terminal for the pump alone, which closes it.

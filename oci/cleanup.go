@@ -53,12 +53,12 @@ func cleanup(dir string) error {
 	if err := killLeftovers(dir); err != nil {
 		return err
 	}
-	if err := unmountLeftover(filepath.Join(dir, dirRootfs)); err != nil {
+	if err := stage.UnmountLeft(filepath.Join(dir, dirRootfs)); err != nil {
 		return err
 	}
 	if cfg.ID != "" { // else what it wrote goes with its scratch directory
 		scratch := cmp.Or(cfg.Scratch, dir)
-		for i := range cfg.Before {
+		for i := range cfg.others() {
 			if err := stage.Remove(scratch, partID(cfg.ID, i)); err != nil {
 				return err
 			}
@@ -75,16 +75,6 @@ func cleanup(dir string) error {
 		removeEmpty(filepath.Join(dir, dirScratch)),
 		removeFile(filepath.Join(dir, fileSocket)),
 	)
-}
-
-// unmountLeftover takes a mount off the host. Shims mount in their own
-// namespace, so there is none unless someone made it by hand.
-func unmountLeftover(path string) error {
-	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	return fmt.Errorf("unmount %s: %w", path, err)
 }
 
 func removeEmpty(dir string) error {

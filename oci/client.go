@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/message"
+	"gbatch/oci/result"
 	"gbatch/oci/shims"
 )
 
@@ -45,10 +47,10 @@ func newContainer(dir string, conn *net.UnixConn, cmd *exec.Cmd) *Container {
 }
 
 func (c *Container) listen() {
-	in := newMessageReader(c.conn)
+	in := message.NewReader(c.conn)
 	for {
-		line, files, err := in.next()
-		closeAll(files)
+		line, files, err := in.Next()
+		message.CloseAll(files)
 		if err != nil {
 			break
 		}
@@ -150,24 +152,24 @@ func (c *Container) wait(ctx context.Context) error {
 
 // Exit returns the result of a container whose shim has died. A shim that was
 // killed left none: its container is then killed too, and the result is Lost.
-func (c *Container) Exit() (Exit, error) {
+func (c *Container) Exit() (result.Exit, error) {
 	select {
 	case <-c.done:
 	default:
-		return Exit{}, errors.New("read exit: the container still runs")
+		return result.Exit{}, errors.New("read exit: the container still runs")
 	}
-	exit, err := ReadExit(c.dir)
+	exit, err := result.Read(c.dir)
 	if err == nil {
 		return exit, nil
 	}
 	if _, _, err := Adopt(c.dir); err != nil {
-		return Exit{}, err
+		return result.Exit{}, err
 	}
-	if exit, err = ReadExit(c.dir); err == nil {
+	if exit, err = result.Read(c.dir); err == nil {
 		return exit, nil
 	}
 	// The shim died before it began anything.
-	return Exit{}, fmt.Errorf("container %s: %w", filepath.Base(c.dir), ErrNeverStarted)
+	return result.Exit{}, fmt.Errorf("container %s: %w", filepath.Base(c.dir), ErrNeverStarted)
 }
 
 // ErrNeverStarted says that a shim died before the user's code could run: the
@@ -189,7 +191,7 @@ func (c *Container) call(ctx context.Context, req request) error {
 	c.seq++
 	req.Version, req.Seq = protocolVersion, c.seq
 	c.waiting[req.Seq] = ch
-	err := send(c.conn, req)
+	err := message.Send(c.conn, req)
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()

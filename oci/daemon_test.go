@@ -16,6 +16,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/result"
 )
 
 // daemonEnv makes the test binary play a daemon: it starts the directories
@@ -87,12 +88,12 @@ func TestDaemonIsKilled(t *testing.T) {
 	running.await("before")
 	killed.await("ready")
 	killDaemon()
-	poll(t, "exit file", func() bool { _, err := oci.ReadExit(finished.dir); return err == nil })
+	poll(t, "exit file", func() bool { _, err := result.Read(finished.dir); return err == nil })
 
 	adopt(t, running, oci.StateAlive)
 	adopt(t, killed, oci.StateAlive)
 	poll(t, "finished shim's death", func() bool { state, _, err := oci.Adopt(finished.dir); return err == nil && state == oci.StateFinished })
-	if exit, err := oci.ReadExit(finished.dir); err != nil || exit.Code != 5 {
+	if exit, err := result.Read(finished.dir); err != nil || exit.Code != 5 {
 		t.Errorf("finished: %+v, %v", exit, err)
 	}
 	if err := os.WriteFile(filepath.Join(out, "go"), nil, 0o644); err != nil {

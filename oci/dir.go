@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -23,8 +24,6 @@ const (
 	fileSpec   = "config.json" // the OCI spec; hooks look for this name
 	fileShim   = "shim.json"   // ShimConfig
 	fileLock   = "lock"        // held (flock) from before the shim's fork until its death; has what it complained of
-	fileBegun  = "begun"       // durable before the user's code runs; becomes fileExit
-	fileExit   = "exit.json"   // Exit, durable, written once
 	fileSocket = "sock"        // control socket while the shim lives
 	dirRootfs  = "rootfs"      // on the stage; of an earlier version's containers also here
 	dirState   = "state"       // likewise
@@ -71,8 +70,17 @@ type ShimConfig struct {
 	// Below are mounts of the spec whose sources lie in volumes; see stage.Below.
 	Below []stage.Below `json:"below,omitempty"`
 
-	// Before are programs that run before the spec's, one after the other.
+	// Before are programs that begin before the spec's, one after the other: each has
+	// ended when the next one begins, unless it stays.
 	Before []Part `json:"before,omitempty"`
+
+	// Beside are programs that run at the same time as the spec's. The container has
+	// ended when all of these and the spec's have.
+	Beside []Part `json:"beside,omitempty"`
+	// FailTogether has the first of them that fails end the others.
+	FailTogether bool `json:"fail_together,omitempty"`
+	// Ending is how programs are ended by the end of others; those that stay get TERM.
+	Ending Ending `json:"ending,omitzero"`
 
 	// SignalFirst sends signals to the first process alone; see package signals.
 	SignalFirst bool `json:"signal_first,omitempty"`
@@ -93,6 +101,12 @@ type ShimConfig struct {
 
 	// CgroupPath is the spec's; Prepare fills it in.
 	CgroupPath string `json:"cgroup_path"`
+}
+
+// Ending is a signal, and how long after it a program is killed.
+type Ending struct {
+	Signal  int   `json:"signal"`
+	GraceMS int64 `json:"grace_ms"`
 }
 
 // Prepare makes dir and writes what a shim needs there. The directory must be
@@ -158,12 +172,18 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return fmt.Errorf("the image has %d layers; at most %d can be mounted", len(cfg.Layers), overlay.MaxLayers)
 	case len(cfg.Before) > MaxParts:
 		return fmt.Errorf("%d programs run before the container's, at most %d can", len(cfg.Before), MaxParts)
-	case len(cfg.Before) > 0 && cfg.Runtime != nil:
-		return errors.New("another runtime cannot run programs before the container's")
+	case len(cfg.Beside) > MaxParts:
+		return fmt.Errorf("%d programs run beside the container's, at most %d can", len(cfg.Beside), MaxParts)
+	case len(cfg.others()) > 0 && cfg.Runtime != nil:
+		return errors.New("another runtime cannot run further programs of the container's")
+	case cfg.several() && cfg.Network == nil && hasOwnNetwork(spec):
+		return errors.New("programs that run at once have a network in common, which has to be handed over")
+	case cfg.several() && (cfg.Keep != nil || spec.Process.Terminal):
+		return errors.New("a container in which several programs run at once has no terminal, and ends with them")
 	}
-	for _, p := range cfg.Before {
+	for _, p := range cfg.others() {
 		own := cfg
-		own.Before, own.Layers, own.Network = nil, p.Layers, nil
+		own.Before, own.Beside, own.Layers, own.Network = nil, nil, p.Layers, nil
 		if err := checkShimConfig(p.Spec, own); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
@@ -172,6 +192,14 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		}
 	}
 	return nil
+}
+
+// others are all programs but the spec's.
+func (c *ShimConfig) others() []Part { return slices.Concat(c.Before, c.Beside) }
+
+// several says whether several programs of the container run at the same time.
+func (c *ShimConfig) several() bool {
+	return len(c.Beside) > 0 || slices.ContainsFunc(c.Before, func(p Part) bool { return p.Stays })
 }
 
 func validID(id string) bool {

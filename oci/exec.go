@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"gbatch/oci/failure"
+	"gbatch/oci/message"
 	"gbatch/oci/stdio"
 )
 
@@ -17,6 +18,9 @@ type ExecRequest struct {
 	Env     []string `json:"env,omitempty"`     // over the container's
 	WorkDir string   `json:"workdir,omitempty"` // "" is the container's
 	User    string   `json:"user,omitempty"`    // "" is the container's
+	// Part is the name of the program whose container it runs in, where several run at
+	// once; "": the container's own.
+	Part string `json:"part,omitempty"`
 
 	// Terminal gives the command a terminal of this size in place of stdio.
 	Terminal bool   `json:"terminal,omitempty"`
@@ -49,7 +53,7 @@ type ExecProcess struct {
 	PID      int // on the host
 
 	conn *net.UnixConn
-	in   *messageReader
+	in   *message.Reader
 }
 
 // Exec starts a command in the container. The error wraps a *failure.Failure if the
@@ -59,7 +63,7 @@ func (c *Container) Exec(req ExecRequest, files ExecStdio) (*ExecProcess, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &ExecProcess{conn: conn, in: newMessageReader(conn)}
+	p := &ExecProcess{conn: conn, in: message.NewReader(conn)}
 	if err := p.start(req, files); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("execute in container: %w", err)
@@ -88,7 +92,7 @@ func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 	if req.Program {
 		files = append(files, with.Program)
 	}
-	if err := send(p.conn, request{Version: protocolVersion, Seq: 1, Op: opExec, Exec: &req}, files...); err != nil {
+	if err := message.Send(p.conn, request{Version: protocolVersion, Seq: 1, Op: opExec, Exec: &req}, files...); err != nil {
 		return err
 	}
 	r, passed, err := p.answer()
@@ -97,14 +101,14 @@ func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 	}
 	if req.Terminal {
 		if len(passed) != 1 {
-			closeAll(passed)
+			message.CloseAll(passed)
 			return errors.New("the shim sent no terminal")
 		}
 		if p.Terminal, err = stdio.Pollable(passed[0]); err != nil {
 			return err
 		}
 	} else {
-		closeAll(passed)
+		message.CloseAll(passed)
 	}
 	p.PID = r.PID
 	return nil
@@ -116,10 +120,10 @@ func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 func (p *ExecProcess) answer() (reply, []*os.File, error) {
 	var files []*os.File
 	for {
-		line, more, err := p.in.next()
+		line, more, err := p.in.Next()
 		files = append(files, more...)
 		if err != nil {
-			closeAll(files)
+			message.CloseAll(files)
 			return reply{}, nil, fmt.Errorf("the shim has gone: %w", err)
 		}
 		r, err := parseReply(line)
@@ -132,7 +136,7 @@ func (p *ExecProcess) answer() (reply, []*os.File, error) {
 			err = errors.New(r.Error)
 		}
 		if err != nil {
-			closeAll(files)
+			message.CloseAll(files)
 			return reply{}, nil, err
 		}
 		return r, files, nil
@@ -144,7 +148,7 @@ func (p *ExecProcess) answer() (reply, []*os.File, error) {
 func (p *ExecProcess) Wait() (int, error) {
 	defer p.conn.Close()
 	r, files, err := p.answer()
-	closeAll(files)
+	message.CloseAll(files)
 	if err != nil {
 		return 0, fmt.Errorf("wait for command: %w", err)
 	}
@@ -153,7 +157,7 @@ func (p *ExecProcess) Wait() (int, error) {
 
 // Signal sends a signal to the command itself.
 func (p *ExecProcess) Signal(sig syscall.Signal) error {
-	return send(p.conn, request{Version: protocolVersion, Seq: 2, Op: opSignal, Signal: int(sig)})
+	return message.Send(p.conn, request{Version: protocolVersion, Seq: 2, Op: opSignal, Signal: int(sig)})
 }
 
 // Resize tells the command the terminal's new size.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -16,15 +15,21 @@ import (
 	"cmp"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
+	"gbatch/oci/message"
 	"gbatch/oci/signals"
 	"gbatch/oci/users"
 )
 
 // serveExec runs one further command in the container for the client of conn.
 // The command ends with the connection: who asked for it has gone.
-func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, stdio []*os.File) {
-	process, terminal, err := s.startExec(req.Exec, stdio)
-	closeAll(stdio)
+func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req request, stdio []*os.File) {
+	within, err := within(s, req.Exec)
+	var process process
+	var terminal *os.File
+	if err == nil {
+		process, terminal, err = within.startExec(req.Exec, stdio)
+	}
+	message.CloseAll(stdio)
 	if err != nil {
 		out := reply{Seq: req.Seq, Error: err.Error()}
 		var f *failure.Failure
@@ -40,12 +45,12 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 		files = append(files, terminal)
 	}
 	err = s.tell(conn, reply{Seq: req.Seq, PID: pid}, files...)
-	closeAll(files)
+	message.CloseAll(files)
 	if err != nil {
 		_ = process.Signal(unix.SIGKILL)
 	}
 	ended := make(chan struct{})
-	go s.watchExec(in, process, ended) // ends when the client goes or serveExec closes conn
+	go within.watchExec(in, process, ended) // ends when the client goes or serveExec closes conn
 	state, err := process.Wait()
 	close(ended)
 	out := reply{Seq: req.Seq, Exited: true}
@@ -60,16 +65,30 @@ func (s *shim) serveExec(conn *net.UnixConn, in *messageReader, req request, std
 	_ = s.tell(conn, out)
 }
 
+// within is who has the container in which a command is to run.
+func within(s *shim, req *ExecRequest) (*shim, error) {
+	s.mu.Lock()
+	several := s.several
+	s.mu.Unlock()
+	switch {
+	case req == nil || several == nil && req.Part == "":
+		return s, nil
+	case several == nil:
+		return nil, fmt.Errorf("no container %q runs in the job, nor any but its own", req.Part)
+	}
+	return several.named(req.Part)
+}
+
 // errEnded says that the container has ended meanwhile.
 var errEnded = errors.New("the container has ended")
 
 // watchExec forwards the client's signals and ends the command when it goes.
 // What a command that has ended left behind stays, as with a login: it is part
 // of the job.
-func (s *shim) watchExec(in *messageReader, process process, ended <-chan struct{}) {
+func (s *shim) watchExec(in *message.Reader, process process, ended <-chan struct{}) {
 	for {
-		line, files, err := in.next()
-		closeAll(files)
+		line, files, err := in.Next()
+		message.CloseAll(files)
 		var req request
 		if err == nil {
 			err = json.Unmarshal(line, &req)
@@ -89,37 +108,18 @@ func (s *shim) watchExec(in *messageReader, process process, ended <-chan struct
 	}
 }
 
-// execGrace is how long the processes of a command have between HUP and KILL.
-const execGrace = 3 * time.Second
-
-// hangUpSession ends a command and what it started in its session, as the loss of
-// a terminal does, and kills what does not go.
+// hangUpSession ends a command and what it started in its session.
 func (s *shim) hangUpSession(process process) {
-	leader, err := process.Pid()
-	if err != nil {
-		return
+	if leader, err := process.Pid(); err == nil {
+		signals.HangUp(leader, s.group.Pids)
 	}
-	members := func() []int {
-		pids, err := s.group.Pids()
-		if err != nil {
-			return []int{leader}
-		}
-		return signals.Session(leader, pids)
-	}
-	_ = signals.All(members(), unix.SIGHUP) // who has gone meanwhile needs none
-	for end := time.Now().Add(execGrace); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if len(members()) == 0 {
-			return
-		}
-	}
-	_ = signals.All(members(), unix.SIGKILL)
 }
 
 func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {
 	out.Version = protocolVersion
 	s.mu.Lock() // a phase may be told on this connection at any time
 	defer s.mu.Unlock()
-	return send(conn, out, files...)
+	return message.Send(conn, out, files...)
 }
 
 // startExec starts the command, and returns the terminal's end for the client

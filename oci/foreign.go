@@ -17,6 +17,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci/failure"
 	"gbatch/oci/runtimes"
+	"gbatch/oci/signals"
 	"gbatch/oci/stdio"
 )
 
@@ -207,7 +208,7 @@ func (f *foreign) hangUp(p process) {
 		return
 	}
 	_ = p.Signal(unix.SIGHUP)
-	time.Sleep(execGrace)
+	time.Sleep(signals.HangUpGrace)
 	_ = p.Signal(unix.SIGKILL) // one that has ended takes none
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -91,31 +90,10 @@ func (s *shim) takeEnv() error {
 		if p.Spec.Process.Env, err = draft.MergeEnv(p.Spec.Process.Env, env); err != nil {
 			return err
 		}
-		putIn(p.Spec.Process.Args, env)
-		putIn(p.Spec.Process.Env, env)
+		draft.PutIn(p.Spec.Process.Args, env)
+		draft.PutIn(p.Spec.Process.Env, env)
 	}
 	return nil
-}
-
-// Around the name of a variable that is handed over, these stand for its value.
-const (
-	markBegin = "\uE000"
-	markEnd   = "\uE001"
-)
-
-// putIn replaces the marks of variables that were handed over by their values.
-func putIn(words, env []string) {
-	var pairs []string
-	for _, kv := range env {
-		name, value, _ := strings.Cut(kv, "=")
-		pairs = append(pairs, markBegin+name+markEnd, value)
-	}
-	values := strings.NewReplacer(pairs...)
-	for i, w := range words {
-		if strings.Contains(w, markBegin) {
-			words[i] = values.Replace(w)
-		}
-	}
 }
 
 // giveOwn gives what lies at each of ShimConfig.Own to the container's user. Only

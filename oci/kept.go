@@ -19,6 +19,9 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/fresh"
 	"gbatch/oci/keeper"
+	"gbatch/oci/message"
+	"gbatch/oci/netns"
+	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 	"gbatch/oci/users"
 )
@@ -47,7 +50,7 @@ type kept struct {
 	cpus  string // those that it is bound to
 	spec  *specs.Spec
 
-	network  *shimNetwork
+	network  *netns.Service
 	received received
 	user     users.User   // whom its programs run as, by the image as it was
 	parts    []*part      // what is mounted for it
@@ -88,7 +91,7 @@ func mountTmp(s *shim) error {
 }
 
 // runKeeping makes a container that outlives its program, and runs that in it.
-func runKeeping(s *shim) Exit {
+func runKeeping(s *shim) result.Exit {
 	k, err := newKept(s)
 	if err != nil {
 		return s.failed(err)
@@ -146,7 +149,7 @@ func newKept(s *shim) (*kept, error) {
 		_, _ = k.first.Wait()
 		close(k.gone)
 	}()
-	s.network.serve()
+	s.network.Serve()
 	return k, nil
 }
 
@@ -199,7 +202,7 @@ func envValue(env []string, name string) (value string) {
 }
 
 // run takes one program through its time in the container.
-func (k *kept) run(s *shim) Exit {
+func (k *kept) run(s *shim) result.Exit {
 	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
 	if err != nil {
 		return s.failed(err)
@@ -219,7 +222,7 @@ func (k *kept) run(s *shim) Exit {
 	s.keep(over)
 	status, err := k.await(s)
 	close(over)
-	exit := Exit{Started: started}
+	exit := result.Exit{Started: started}
 	if status.Signaled() {
 		exit.Signal = int(status.Signal())
 		exit.Code = 128 + exit.Signal
@@ -240,7 +243,7 @@ func (k *kept) run(s *shim) Exit {
 
 // order has the keeper begin the program. Before that it is durable that it may run.
 func (k *kept) order(s *shim, p *stdio.Pump) error {
-	if err := writeBegun("."); err != nil {
+	if err := result.WriteBegun("."); err != nil {
 		return err
 	}
 	in, out, errs := p.Ends()
@@ -266,7 +269,7 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 	}
 	var w keeper.Word
 	files, err := keeper.Receive(k.socket, &w)
-	defer closeAll(files)
+	defer message.CloseAll(files)
 	if err != nil {
 		return fmt.Errorf("hear of the keeper: %w", err)
 	}
@@ -315,7 +318,7 @@ func (k *kept) await(s *shim) (status syscall.WaitStatus, err error) {
 	go func() { // ends with the program, or the container
 		var w keeper.Word
 		files, failed := keeper.Receive(k.socket, &w)
-		closeAll(files)
+		message.CloseAll(files)
 		if failed == nil && w.Left {
 			s.note(&s.left)
 		}
@@ -366,7 +369,7 @@ func (k *kept) reusable(s *shim, served int) bool {
 }
 
 // runNext takes a further program, whose directory this process is in, through its time.
-func (k *kept) runNext(s *shim) Exit {
+func (k *kept) runNext(s *shim) result.Exit {
 	if err := k.setup(s); err != nil {
 		return s.failed(err)
 	}
@@ -414,7 +417,7 @@ func (k *kept) end() {
 	case <-time.After(killTimeout):
 		fmt.Fprintln(os.Stderr, "the keeper does not end")
 	}
-	k.network.close()
+	k.network.Close()
 	for _, dir := range k.fresh {
 		dir.Close()
 	}

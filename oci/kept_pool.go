@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"gbatch/oci/message"
 )
 
 // Kept is a container that goes on after its program, as its owner has it. One program
@@ -106,7 +108,7 @@ func (k *Kept) start(dir string, h Handover) (*Container, error) {
 		defer env.Close()
 		files = append(files, env)
 	}
-	if err := send(k.feed, assignment{Dir: dir, Env: env != nil}, files...); err != nil {
+	if err := message.Send(k.feed, assignment{Dir: dir, Env: env != nil}, files...); err != nil {
 		return nil, errors.Join(ErrGone, err)
 	}
 	return b.container(nil), nil

@@ -19,6 +19,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/result"
 	"gbatch/oci/userns"
 )
 
@@ -256,7 +257,7 @@ func (b *box) start() *oci.Container {
 
 const patience = 2 * time.Minute
 
-func (b *box) exit() oci.Exit {
+func (b *box) exit() result.Exit {
 	b.Helper()
 	select {
 	case <-b.shim.Done():
@@ -274,7 +275,7 @@ func (b *box) exit() oci.Exit {
 }
 
 // run starts the container, waits and returns its result and output.
-func (b *box) run() (oci.Exit, string) {
+func (b *box) run() (result.Exit, string) {
 	b.Helper()
 	b.start()
 	exit := b.exit()

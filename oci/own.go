@@ -15,6 +15,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/keeper"
+	"gbatch/oci/spawn"
 	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
 )
@@ -38,8 +39,10 @@ func newOwn(s *shim) (*own, error) {
 }
 
 // config turns the spec into libcontainer's.
-func (s *shim) config() (*configs.Config, error) {
-	spec, linux, root := *s.spec, *s.spec.Linux, *s.spec.Root
+func (s *shim) config() (*configs.Config, error) { return configOf(s, s.spec) }
+
+func configOf(s *shim, of *specs.Spec) (*configs.Config, error) {
+	spec, linux, root := *of, *of.Linux, *of.Root
 	spec.Linux, spec.Root = &linux, &root
 	linux.Namespaces = withoutUser(linux.Namespaces)
 	root.Path = s.now.root.At
@@ -78,7 +81,7 @@ func bundleAt(config *configs.Config, dir string) {
 }
 
 func (o *own) create(p *stdio.Pump) (process, error) {
-	process, err := newProcess(o.s.spec.Process)
+	process, err := spawn.Of(o.s.spec.Process)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func (o *own) create(p *stdio.Pump) (process, error) {
 func (o *own) createKeeper(program, socket *os.File) (process, error) {
 	p := *o.s.spec.Process
 	p.Args, p.Env = []string{fmt.Sprintf("/proc/self/fd/%d", keeper.FdProgram), keeper.Arg}, []string{"GOMAXPROCS=1"}
-	process, err := newProcess(&p)
+	process, err := spawn.Of(&p)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ func (o *own) createKeeper(program, socket *os.File) (process, error) {
 func (o *own) begin() error { return o.c.Exec() }
 
 func (o *own) exec(p *specs.Process, req *ExecRequest, files []*os.File) (process, *os.File, error) {
-	process, err := newProcess(p)
+	process, err := spawn.Of(p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,41 +176,4 @@ func (o *own) set(l cgroups.Limits) error {
 	cg.Resources = &r
 	config.Cgroups = &cg
 	return o.c.Set(config)
-}
-
-// newProcess turns the spec's process into libcontainer's. Upstream has the
-// same only inside its command.
-func newProcess(p *specs.Process) (*libcontainer.Process, error) {
-	out := &libcontainer.Process{
-		Args: p.Args, Env: p.Env, Cwd: p.Cwd,
-		UID: int(p.User.UID), GID: int(p.User.GID),
-		NoNewPrivileges: &p.NoNewPrivileges,
-		AppArmorProfile: p.ApparmorProfile,
-		Label:           p.SelinuxLabel,
-	}
-	for _, g := range p.User.AdditionalGids {
-		out.AdditionalGroups = append(out.AdditionalGroups, int(g))
-	}
-	if c := p.Capabilities; c != nil {
-		out.Capabilities = &configs.Capabilities{
-			Bounding: c.Bounding, Effective: c.Effective, Inheritable: c.Inheritable,
-			Permitted: c.Permitted, Ambient: c.Ambient,
-		}
-	}
-	for _, r := range p.Rlimits {
-		kind, ok := rlimits[r.Type]
-		if !ok {
-			return nil, fmt.Errorf("unknown resource limit %q", r.Type)
-		}
-		out.Rlimits = append(out.Rlimits, configs.Rlimit{Type: kind, Hard: r.Hard, Soft: r.Soft})
-	}
-	return out, nil
-}
-
-var rlimits = map[string]int{
-	"RLIMIT_AS": unix.RLIMIT_AS, "RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_CPU": unix.RLIMIT_CPU,
-	"RLIMIT_DATA": unix.RLIMIT_DATA, "RLIMIT_FSIZE": unix.RLIMIT_FSIZE, "RLIMIT_MEMLOCK": unix.RLIMIT_MEMLOCK,
-	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE, "RLIMIT_NICE": unix.RLIMIT_NICE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
-	"RLIMIT_NPROC": unix.RLIMIT_NPROC, "RLIMIT_RTPRIO": unix.RLIMIT_RTPRIO, "RLIMIT_RTTIME": unix.RLIMIT_RTTIME,
-	"RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING, "RLIMIT_STACK": unix.RLIMIT_STACK,
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"gbatch/oci/message"
 	"gbatch/oci/stdio"
 )
 
@@ -83,7 +84,7 @@ func (p *Pool) assign(dir string, files ...*os.File) bool {
 		p.idle = p.idle[:len(p.idle)-1]
 		w.rest.Stop()
 		p.mu.Unlock()
-		if send(w.feed, assignment{Dir: dir}, files...) == nil {
+		if message.Send(w.feed, assignment{Dir: dir}, files...) == nil {
 			return true
 		}
 		w.feed.Close() // it died while it waited

@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/result"
 )
 
 // onPool runs a container that waits for a word, and returns its shim's number.
-func onPool(t *testing.T, p *oci.Pool) (b *box, shim int, finish func() oci.Exit) {
+func onPool(t *testing.T, p *oci.Pool) (b *box, shim int, finish func() result.Exit) {
 	t.Helper()
 	b = newBox(t, "echo here; while [ ! -e /tmp/go ]; do sleep 0.01; done; exit 7")
 	b.prepare()
@@ -26,12 +27,12 @@ func onPool(t *testing.T, p *oci.Pool) (b *box, shim int, finish func() oci.Exit
 	poll(t, "running container", func() bool {
 		phase, _ := s.Phase()
 		if phase == oci.PhaseExited {
-			exit, err := oci.ReadExit(b.dir)
+			exit, err := result.Read(b.dir)
 			t.Fatalf("ended before it was told to: %+v, %v; failure %+v; shim: %s", exit, err, exit.Failure, b.shimLog())
 		}
 		return phase == oci.PhaseRunning
 	})
-	return b, shimOf(b), func() oci.Exit {
+	return b, shimOf(b), func() result.Exit {
 		if err := os.WriteFile(fmt.Sprintf("/proc/%d/root/tmp/go", s.PID()), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

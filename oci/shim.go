@@ -18,12 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/affinity"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/confine"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
+	"gbatch/oci/netns"
+	"gbatch/oci/result"
 	"gbatch/oci/slack"
+	"gbatch/oci/spawn"
 	"gbatch/oci/stage"
 )
 
@@ -43,22 +47,24 @@ type shim struct {
 	received received
 	v2       bool // the host has no v1 controllers
 	listener *net.UnixListener
-	parts    []*part      // the last is the spec's own
-	began    time.Time    // the first part; zero: none did
-	network  *shimNetwork // nil: nothing was handed over
-	lock     *os.File     // held until the container is over; never used
-	control  *os.File     // to whoever called Start; serve makes starter of it
+	parts    []*part        // the last is the spec's own
+	began    time.Time      // the first part; zero: none did
+	network  *netns.Service // nil: nothing was handed over
+	lock     *os.File       // held until the container is over; never used
+	control  *os.File       // to whoever called Start; serve makes starter of it
 	starter  *net.UnixConn
 
-	kept *kept          // nil: it ends with its program
-	base cgroups.Stats  // what the container's earlier programs had used
-	used *cgroups.Stats // by this one's end, with base; nil: that could not be read
+	whole *specs.Spec    // the spec of all programs together, where several run at once
+	kept  *kept          // nil: it ends with its program
+	base  cgroups.Stats  // what the container's earlier programs had used
+	used  *cgroups.Stats // by this one's end, with base; nil: that could not be read
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
 
 	mu        sync.Mutex // guards what follows, spec from the start of the first part on, and all writes to conns
 	now       *part
+	several   *several         // nil: one program runs at a time
 	ended     chan struct{}    // closed when the part's first process has ended
 	limits    []cgroups.Limits // that were set since the first part began
 	group     *cgroups.Group
@@ -136,12 +142,12 @@ func (s *shim) live(further *feed) *shim {
 }
 
 // conclude records how a program ended, and tells it.
-func conclude(s *shim, exit Exit) {
+func conclude(s *shim, exit result.Exit) {
 	exit.Finished = time.Now()
 	if !exit.Started.IsZero() { // how long it ran is so whatever became of the wall clock
 		exit.Started = exit.Finished.Add(-exit.Finished.Sub(exit.Started))
 	}
-	if err := writeExit(".", exit); err != nil {
+	if err := result.Write(".", exit); err != nil {
 		// Without a result the container counts as lost, which is the truth.
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -153,18 +159,21 @@ func conclude(s *shim, exit Exit) {
 const setupGC = 400
 
 // run starts the container and waits for its end.
-func (s *shim) run() Exit {
+func (s *shim) run() result.Exit {
 	if err := s.setup(); err != nil {
 		return s.failed(err)
 	}
 	if s.cfg.Keep != nil {
 		return runKeeping(s)
 	}
+	if s.cfg.several() {
+		return runSeveral(s)
+	}
 	return s.runParts()
 }
 
 // exited is how a part ended by its first process.
-func (s *shim) exited(state *os.ProcessState) (exit Exit) {
+func (s *shim) exited(state *os.ProcessState) (exit result.Exit) {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = int(status.Signal())
 		exit.Code = 128 + exit.Signal
@@ -239,7 +248,7 @@ func (s *shim) setup() error {
 	if err := s.serve(); err != nil {
 		return err
 	}
-	if err := stayOnCores(s.spec); err != nil {
+	if err := affinity.OfSpec(s.spec); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -278,8 +287,11 @@ func (s *shim) setup() error {
 		}
 	}
 	s.v2 = host.Mode == cgroups.V2
+	if s.whole != nil {
+		spawn.FitHost(s.whole, host)
+	}
 	for _, p := range s.parts {
-		fitHost(p.Spec, host)
+		spawn.FitHost(p.Spec, host)
 		s.received.inheritLocked(p.Spec.Process)
 		if err := draft.FillSeccomp(p.Spec); err != nil {
 			return err
@@ -322,7 +334,7 @@ func (s *shim) mountRoots() error {
 }
 
 // account reads the figures that disappear with the cgroup.
-func (s *shim) account(exit *Exit) {
+func (s *shim) account(exit *result.Exit) {
 	s.mu.Lock()
 	exit.Stopped, exit.LeaseOver, exit.LimitOver = s.stopped, s.leaseOver, s.limitOver
 	s.mu.Unlock()
@@ -344,13 +356,13 @@ func (s *shim) account(exit *Exit) {
 }
 
 // failed is the result of a container that never ran the user's code.
-func (s *shim) failed(err error) Exit {
+func (s *shim) failed(err error) result.Exit {
 	s.mu.Lock()
 	stopped := s.stopped
 	s.mu.Unlock()
 	if stopped {
 		// Whatever went wrong went wrong because the start was broken off.
-		exit := Exit{Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL)}
+		exit := result.Exit{Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL)}
 		s.account(&exit)
 		return exit
 	}
@@ -359,7 +371,7 @@ func (s *shim) failed(err error) Exit {
 		spec = *s.spec
 	}
 	f := failure.Of(err, failure.Start{Process: spec.Process, Mounts: spec.Mounts, Rootfs: cmp.Or(s.now.root.At, stageRootfs)})
-	exit := Exit{Code: f.Code(), Failure: s.now.named(f)}
+	exit := result.Exit{Code: f.Code(), Failure: s.now.named(f)}
 	s.account(&exit)
 	exit.OOMKilled = f.Kind == failure.MemoryTooSmall
 	return exit
@@ -397,7 +409,7 @@ func (s *shim) teardown() {
 		parts = s.kept.parts
 	}
 	for _, p := range parts {
-		report(p.root.Unmount())
+		report(errors.Join(p.unpin(), p.root.Unmount()))
 	}
 	if s.listener != nil {
 		s.listener.Close() // removes the socket's file

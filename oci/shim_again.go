@@ -9,6 +9,10 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"gbatch/oci/affinity"
+	"gbatch/oci/message"
+	"gbatch/oci/spawn"
 )
 
 // A shim that a Pool began does not end with its container. It lets go of all
@@ -27,7 +31,7 @@ const maxContainers = 200
 // feed is where a shim hears of further containers.
 type feed struct {
 	conn   *net.UnixConn
-	in     *messageReader
+	in     *message.Reader
 	served int
 
 	// As the process began.
@@ -52,7 +56,7 @@ func openFeed() *feed {
 	if !ok {
 		return nil
 	}
-	out := &feed{conn: conn, in: newMessageReader(conn), limits: resourceLimits()}
+	out := &feed{conn: conn, in: message.NewReader(conn), limits: spawn.Limits()}
 	if unix.SchedGetaffinity(0, &out.cores) != nil {
 		return nil
 	}
@@ -68,7 +72,7 @@ func (f *feed) next(s *shim) *shim {
 	if f.served++; f.served >= maxContainers || s.kept != nil || !s.plain() || !f.unchanged() {
 		return nil
 	}
-	closeAll(s.received.files)
+	message.CloseAll(s.received.files)
 	// From here on the container's directory is its owner's.
 	s.lock.Close()
 	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
@@ -78,7 +82,7 @@ func (f *feed) next(s *shim) *shim {
 		return nil
 	}
 	s.dropClients()
-	line, files, err := f.in.next()
+	line, files, err := f.in.Next()
 	if err != nil || len(files) < 2 {
 		return nil
 	}
@@ -104,7 +108,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 	if s.listener != nil {
 		s.listener.Close() // removes the socket's file
 	}
-	closeAll(s.received.stdio.All())
+	message.CloseAll(s.received.stdio.All())
 	// From here on the program's directory is its owner's.
 	s.lock.Close()
 	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
@@ -114,14 +118,14 @@ func (f *feed) nextGuest(s *shim) *shim {
 		return nil
 	}
 	s.dropClients()
-	line, files, err := f.in.next()
+	line, files, err := f.in.Next()
 	if err != nil || len(files) < 2 {
-		closeAll(files)
+		message.CloseAll(files)
 		return nil
 	}
 	var a assignment
 	if err := json.Unmarshal(line, &a); err != nil {
-		closeAll(files)
+		message.CloseAll(files)
 		return nil
 	}
 	out := newShimState(files[0], files[1])
@@ -133,7 +137,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 	}
 	if err = errors.Join(err, f.move(a.Dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		closeAll(files)
+		message.CloseAll(files)
 		out.lock.Close()
 		out.control.Close()
 		return nil
@@ -153,7 +157,7 @@ func (f *feed) unchanged() bool {
 			return false
 		}
 	}
-	return bindThreads(&f.cores) == nil
+	return affinity.Threads(&f.cores) == nil
 }
 
 // enterDir makes dir the working directory of all threads. The container's, if that is who
@@ -182,23 +186,12 @@ func (f *feed) move(dir string) error {
 	return nil
 }
 
-func resourceLimits() map[int]unix.Rlimit {
-	all := map[int]unix.Rlimit{}
-	for _, kind := range rlimits {
-		var r unix.Rlimit
-		if unix.Getrlimit(kind, &r) == nil {
-			all[kind] = r
-		}
-	}
-	return all
-}
-
 // plain says that a container ran and ended by itself, and that nobody but its
 // starter had to do with it.
 func (s *shim) plain() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cfg.Runtime == nil && s.ran && s.visitors == 0 && !s.stopped && !s.leaseOver && s.terminal == nil && s.network.plain()
+	return s.cfg.Runtime == nil && s.ran && s.visitors == 0 && !s.stopped && !s.leaseOver && s.terminal == nil && s.network.Plain()
 }
 
 // dropClients lets them see that the shim is done with their container.

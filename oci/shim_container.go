@@ -3,6 +3,7 @@ package oci
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/affinity"
 	"gbatch/oci/draft"
+	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 	"gbatch/oci/users"
 )
@@ -55,7 +58,7 @@ type process interface {
 
 // start makes the container up to the point where its first process waits for
 // the word to execute the user's program.
-func (s *shim) start(log *stdio.Log) (*stdio.Pump, process, error) {
+func (s *shim) start(log io.Writer) (*stdio.Pump, process, error) {
 	var c container = &foreign{s: s}
 	if s.cfg.Runtime == nil {
 		own, err := newOwn(s)
@@ -88,7 +91,7 @@ func (s *shim) start(log *stdio.Log) (*stdio.Pump, process, error) {
 	marked := make(chan error, 1)
 	go func(first bool) {
 		if first {
-			marked <- writeBegun(".")
+			marked <- result.WriteBegun(".")
 		}
 		close(marked)
 	}(s.began.IsZero())
@@ -185,38 +188,6 @@ func resolveSpecUser(spec *specs.Spec, rootfs string) error {
 	return nil
 }
 
-// fitHost adjusts what only the running kernel knows.
-func fitHost(spec *specs.Spec, host cgroups.Host) {
-	res := spec.Linux.Resources
-	if res != nil && res.Memory != nil {
-		if host.Mode == cgroups.V2 {
-			res.Unified = map[string]string{"memory.oom.group": "1"}
-		} else if !exists(host.Mounts["memory"] + "/memory.memsw.limit_in_bytes") {
-			res.Memory.Swap = nil // the kernel does not count swap
-		}
-	}
-	for i := range spec.Process.Rlimits {
-		fitRlimit(&spec.Process.Rlimits[i])
-	}
-}
-
-// fitRlimit lowers a limit that this host does not let us raise to the most
-// that it does: a job that asks for unlimited locked memory gets what there is.
-func fitRlimit(r *specs.POSIXRlimit) {
-	kind, ok := rlimits[r.Type]
-	if !ok {
-		return // newProcess reports it
-	}
-	var have unix.Rlimit
-	if unix.Getrlimit(kind, &have) != nil || r.Hard <= have.Max {
-		return
-	}
-	if unix.Setrlimit(kind, &unix.Rlimit{Cur: have.Cur, Max: r.Hard}) == nil {
-		return
-	}
-	r.Hard, r.Soft = have.Max, min(r.Soft, have.Max)
-}
-
 // update changes the limits of the running container.
 func (s *shim) update(l cgroups.Limits) error {
 	if err := l.Validate(); err != nil {
@@ -228,16 +199,15 @@ func (s *shim) update(l cgroups.Limits) error {
 		}
 	}
 	s.mu.Lock()
-	c := s.container
 	s.limits = append(s.limits, l)
 	s.mu.Unlock()
-	if err := c.set(l); err != nil {
+	if err := all(s).set(l); err != nil {
 		return err
 	}
 	if l.CPUs.IsEmpty() {
 		return nil
 	}
-	return bindTo(l.CPUs)
+	return affinity.To(l.CPUs)
 }
 
 // limitAnew gives a part the limits that were changed while others before it ran: its
@@ -258,6 +228,21 @@ func (s *shim) limitAnew(c container) error {
 func (s *shim) box() container {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.container
+}
+
+// all is what is done to all programs of the container that run.
+func all(s *shim) interface {
+	signal(syscall.Signal) error
+	pause() error
+	resume() error
+	set(l cgroups.Limits) error
+} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.several != nil {
+		return s.several
+	}
 	return s.container
 }
 

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"gbatch/oci/failure"
+	"gbatch/oci/pod"
+	"gbatch/oci/result"
 	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
 	"gbatch/oci/users"
@@ -18,9 +21,10 @@ import (
 // A container may have several programs, each with a root file system of its own, that
 // run one after the other: the spec's is the last of them. They have the group, the
 // limits, the network, the ids and the log in common, and nothing of one lives when the
-// next one begins: each is the first process of a process namespace of its own.
+// next one begins: each is the first process of a process namespace of its own. For those
+// that run at the same time see package pod.
 
-// Part is a program that runs to its end before the next one begins.
+// Part is a program of a container beside the spec's.
 type Part struct {
 	Name   string      `json:"name"` // for people
 	Spec   *specs.Spec `json:"spec"`
@@ -29,28 +33,42 @@ type Part struct {
 	Files    []File        `json:"files,omitempty"`
 	MakeDirs []string      `json:"make_dirs,omitempty"`
 	Below    []stage.Below `json:"below,omitempty"`
+
+	// Stays is for one of ShimConfig.Before that goes on while what follows runs. It is
+	// begun again when it ends, and ended when all others have.
+	Stays bool `json:"stays,omitempty"`
+	// MemoryBytes bounds its own memory, where it runs beside others; 0: they have one bound.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }
 
-// MaxParts bounds those before the spec's.
+// MaxParts bounds those before the spec's, and those beside it.
 const MaxParts = 16
 
 // part is a Part on its way.
 type part struct {
 	Part
-	last   bool
+	last   bool     // the spec's own
+	beside bool     // one of ShimConfig.Beside
+	pinned []string // where what it mounts of volumes is found
 	root   stage.Root
 	hooked []byte // the spec for hooks; nil: there are none
 }
 
 // takeParts makes the list, the spec's own as the last.
 func (s *shim) takeParts() error {
-	for i, p := range s.cfg.Before {
-		s.parts = append(s.parts, &part{Part: p, root: stage.Root{ID: partID(s.cfg.ID, i), At: fmt.Sprintf("%s.%d", stageRootfs, i)}})
+	for i, p := range s.cfg.others() {
+		s.parts = append(s.parts, &part{Part: p, beside: i >= len(s.cfg.Before), root: stage.Root{ID: partID(s.cfg.ID, i), At: fmt.Sprintf("%s.%d", stageRootfs, i)}})
 	}
 	own := Part{Spec: s.spec, Layers: s.cfg.Layers, Files: s.cfg.Files, MakeDirs: s.cfg.MakeDirs, Below: s.cfg.Below}
 	s.now = &part{Part: own, last: true, root: stage.Root{ID: s.cfg.ID, At: stageRootfs}}
 	s.parts = append(s.parts, s.now)
-	for _, p := range s.parts {
+	if s.cfg.several() {
+		s.whole = s.spec
+	}
+	for i, p := range s.parts {
+		if s.whole != nil {
+			p.ofPod(i)
+		}
 		if err := p.keepForHooks(); err != nil {
 			return err
 		}
@@ -93,13 +111,17 @@ func (s *shim) enter(p *part) {
 	s.pid, s.ended = 0, make(chan struct{})
 }
 
-// find resolves what the part mounts of the container's volumes.
+// find finds what the part mounts of the container's volumes, once: others may write there.
 func (p *part) find() error {
-	for _, b := range p.Below {
-		at, err := b.Find(p.root.UID, p.root.GID)
-		if err != nil {
+	if len(p.pinned) > 0 {
+		return nil
+	}
+	for k, b := range p.Below {
+		at := fmt.Sprintf("%s.below.%d", p.root.At, k)
+		if err := b.Pin(at, p.root.UID, p.root.GID); err != nil {
 			return err
 		}
+		p.pinned = append(p.pinned, at)
 		for i, m := range p.Spec.Mounts {
 			if m.Destination == filepath.Clean(b.Target) {
 				p.Spec.Mounts[i].Source = at
@@ -109,8 +131,17 @@ func (p *part) find() error {
 	return nil
 }
 
+// unpin undoes find.
+func (p *part) unpin() (err error) {
+	for _, at := range p.pinned {
+		err = errors.Join(err, unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW))
+	}
+	p.pinned = nil
+	return err
+}
+
 // runParts runs one after the other. The first that does not succeed is the end.
-func (s *shim) runParts() (exit Exit) {
+func (s *shim) runParts() (exit result.Exit) {
 	over := make(chan struct{})
 	defer close(over)
 	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
@@ -120,7 +151,7 @@ func (s *shim) runParts() (exit Exit) {
 	for i, p := range s.parts {
 		s.enter(p)
 		if len(s.parts) > 1 {
-			p.announce(log, i, len(s.parts)-1)
+			pod.Announce(log, p.Name, i+1, len(s.parts)-1)
 		}
 		state, err := s.runPart(p, log, over)
 		if err != nil {
@@ -131,9 +162,7 @@ func (s *shim) runParts() (exit Exit) {
 		if p.last || err != nil || exit.Code != 0 || exit.Stopped {
 			break
 		}
-		if err := errors.Join(p.root.Unmount(), stage.Remove(p.root.Scratch, p.root.ID)); err != nil {
-			fmt.Fprintln(os.Stderr, err) // what is left goes with the container
-		}
+		complain(errors.Join(p.unpin(), p.drop())) // what is left goes with the container
 	}
 	if exit.Started = s.began; !s.now.last {
 		exit.Part = s.now.Name
@@ -142,13 +171,25 @@ func (s *shim) runParts() (exit Exit) {
 	return exit
 }
 
-// announce tells in the log whose output follows.
-func (p *part) announce(log *stdio.Log, i, of int) {
-	text := "the job itself"
-	if !p.last {
-		text = fmt.Sprintf("%s, %d of %d that run before the job", p.Name, i+1, of)
+// drop removes what a part wrote.
+func (p *part) drop() error {
+	return errors.Join(p.root.Unmount(), stage.Remove(p.root.Scratch, p.root.ID))
+}
+
+// renew has a part find its image as it was at first.
+func (p *part) renew() error {
+	complain(p.drop())
+	if err := os.Remove(p.root.At); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	_, _ = fmt.Fprintf(log, "gbatch: %s\n", text)
+	return p.root.Mount()
+}
+
+// complain tells the daemon, which finds it if the shim dies.
+func complain(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
 
 // runPart starts a part and waits for its end.
@@ -170,11 +211,11 @@ func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (*os.Process
 		s.keep(over)
 	}
 	if p.last {
-		s.network.serve()
+		s.network.Serve()
 	}
 	state, err := s.await(process)
 	if p.last {
-		s.network.close() // the ports are free before anybody hears of the end
+		s.network.Close() // the ports are free before anybody hears of the end
 	}
 	s.dropTerminal()
 	pump.Finish()

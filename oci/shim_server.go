@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/message"
 	"gbatch/oci/signals"
 )
 
@@ -49,27 +50,27 @@ func (s *shim) talk(conn *net.UnixConn) {
 	defer s.forget(conn)
 	s.mu.Lock()
 	s.conns[conn] = true
-	err := send(conn, s.phaseNow())
+	err := message.Send(conn, s.phaseNow())
 	s.mu.Unlock()
 	if err != nil {
 		return
 	}
-	in := newMessageReader(conn)
+	in := message.NewReader(conn)
 	for {
-		line, files, err := in.next()
+		line, files, err := in.Next()
 		if err != nil {
 			return
 		}
 		var req request
 		if err := json.Unmarshal(line, &req); err != nil {
-			closeAll(files)
+			message.CloseAll(files)
 			return
 		}
 		if req.Op == opExec {
 			s.serveExec(conn, in, req, files)
 			return
 		}
-		closeAll(files)
+		message.CloseAll(files)
 		serve := s.answer
 		if req.Op == opAttach {
 			serve = s.serveAttach
@@ -94,7 +95,7 @@ func (s *shim) answer(conn *net.UnixConn, req request) error {
 	}
 	s.mu.Lock() // messages to one connection must not mix
 	defer s.mu.Unlock()
-	return send(conn, out)
+	return message.Send(conn, out)
 }
 
 func (s *shim) perform(req request) error {
@@ -129,11 +130,13 @@ func (s *shim) running() (int, error) {
 func (s *shim) stop(sig syscall.Signal) error {
 	s.mu.Lock()
 	s.stopped = true
-	phase, first := s.phase, s.first
+	phase, first, several := s.phase, s.first, s.several
 	s.mu.Unlock()
 	switch {
 	case phase == PhaseExited:
 		return nil
+	case several != nil:
+		return several.stop(sig)
 	case phase == PhaseStarting:
 		return s.breakOff()
 	case sig == unix.SIGKILL, s.deaf(sig):
@@ -189,7 +192,7 @@ func (s *shim) signal(sig syscall.Signal) error {
 	if _, err := s.running(); err != nil {
 		return err
 	}
-	return s.box().signal(sig)
+	return all(s).signal(sig)
 }
 
 // signalTree is signal where the container's processes are the host's.
@@ -217,9 +220,9 @@ func (s *shim) manage(req request) error {
 	}
 	switch {
 	case req.Op == opPause:
-		return s.box().pause()
+		return all(s).pause()
 	case req.Op == opResume:
-		return s.box().resume()
+		return all(s).resume()
 	case req.Limits == nil:
 		return errors.New("no limits to set")
 	}
@@ -246,7 +249,7 @@ func (s *shim) phaseNow() reply {
 func (s *shim) setPhaseLocked(p Phase, pid int) {
 	s.phase, s.pid = p, pid
 	for conn := range s.conns {
-		if send(conn, s.phaseNow()) != nil {
+		if message.Send(conn, s.phaseNow()) != nil {
 			delete(s.conns, conn)
 			conn.Close()
 		}

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/cgroups"
 	"gbatch/oci/draft"
+	"gbatch/oci/message"
+	"gbatch/oci/result"
 )
 
 func (p *Pool) start(dir string, h Handover) (*Container, error) {
@@ -60,7 +60,7 @@ type beginning struct {
 }
 
 func newBeginning(dir string) (*beginning, error) {
-	if exists(filepath.Join(dir, fileExit)) || exists(filepath.Join(dir, fileBegun)) {
+	if exists(filepath.Join(dir, result.FileExit)) || exists(filepath.Join(dir, result.FileBegun)) {
 		return nil, errors.New("the directory was used before; each attempt needs its own")
 	}
 	// Held by this process and then, through the fork or a message, by the
@@ -69,7 +69,7 @@ func newBeginning(dir string) (*beginning, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, theirs, err := socketPair()
+	ours, theirs, err := message.Pair()
 	if err != nil {
 		lock.Close()
 		return nil, err
@@ -133,7 +133,7 @@ func (p *Pool) begin(cmd *exec.Cmd) error {
 
 // beginFed executes a shim that hears of what else to do.
 func beginFed(cmd *exec.Cmd) (feed *net.UnixConn, err error) {
-	feed, theirs, err := socketPair()
+	feed, theirs, err := message.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -151,22 +151,6 @@ func beginFed(cmd *exec.Cmd) (feed *net.UnixConn, err error) {
 // not belong to who has it open.
 func openShimErr(dir string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, fileLock), os.O_WRONLY|os.O_APPEND, 0)
-}
-
-func socketPair() (*net.UnixConn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make control socket: %w", err)
-	}
-	ours := os.NewFile(uintptr(fds[0]), "control")
-	defer ours.Close()
-	theirs := os.NewFile(uintptr(fds[1]), "control")
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		theirs.Close()
-		return nil, nil, fmt.Errorf("make control socket: %w", err)
-	}
-	return conn.(*net.UnixConn), theirs, nil
 }
 
 // groupOf returns the cgroup of the container in dir.

@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/oci"
+	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 )
 
 // withStdio runs a container whose files lie in a directory, by their names
 // there: in, out, err.
-func withStdio(t *testing.T, p *oci.Pool, script, dir string, has string) (oci.Exit, string) {
+func withStdio(t *testing.T, p *oci.Pool, script, dir string, has string) (result.Exit, string) {
 	t.Helper()
 	var files stdio.Files
 	for name, f := range map[string]**os.File{"in": &files.Input, "out": &files.Output, "err": &files.Error} {

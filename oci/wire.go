@@ -1,18 +1,11 @@
 package oci
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
 	"gbatch/oci/failure"
@@ -68,105 +61,6 @@ const (
 	PhaseRunning  Phase = "running"
 	PhaseExited   Phase = "exited" // the result is recorded
 )
-
-// writeTimeout bounds how long a peer that does not read can hold us up.
-const writeTimeout = 2 * time.Second
-
-func send(conn *net.UnixConn, v any, files ...*os.File) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	if len(files) == 0 {
-		_, err = conn.Write(data)
-		return err
-	}
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd())
-	}
-	// The files go with the first byte; the rest may need further writes.
-	n, _, err := conn.WriteMsgUnix(data, unix.UnixRights(fds...), nil)
-	if err == nil && n < len(data) {
-		_, err = conn.Write(data[n:])
-	}
-	return err
-}
-
-// maxMessage bounds one line, maxFiles the open files that come with it.
-const (
-	maxMessage = 1 << 20
-	maxFiles   = 8
-)
-
-// messageReader reads lines, and the open files that were sent with them.
-type messageReader struct {
-	conn  *net.UnixConn
-	buf   []byte
-	files []*os.File
-}
-
-func newMessageReader(conn *net.UnixConn) *messageReader { return &messageReader{conn: conn} }
-
-// next returns one line without its end. The files belong to the caller.
-func (r *messageReader) next() ([]byte, []*os.File, error) {
-	for {
-		if i := bytes.IndexByte(r.buf, '\n'); i >= 0 {
-			line, files := r.buf[:i], r.files
-			r.buf, r.files = r.buf[i+1:], nil
-			return line, files, nil
-		}
-		err := errors.New("message is too long")
-		if len(r.buf) <= maxMessage {
-			err = r.fill()
-		}
-		if err != nil {
-			closeAll(r.files)
-			r.files = nil
-			return nil, nil, err
-		}
-	}
-}
-
-func (r *messageReader) fill() error {
-	data, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*maxFiles))
-	n, oobn, _, _, err := r.conn.ReadMsgUnix(data, oob)
-	if err != nil {
-		return err
-	}
-	if n == 0 && oobn == 0 {
-		return io.EOF
-	}
-	r.buf = append(r.buf, data[:n]...)
-	msgs, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil {
-		return err
-	}
-	for _, m := range msgs {
-		fds, err := unix.ParseUnixRights(&m)
-		if err != nil {
-			return err
-		}
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-			r.files = append(r.files, os.NewFile(uintptr(fd), "passed"))
-		}
-	}
-	if len(r.files) > maxFiles {
-		return fmt.Errorf("message has %d open files, at most %d are taken", len(r.files), maxFiles)
-	}
-	return nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
-}
 
 // dialShim connects to the socket in dir. The path of a socket may have only
 // 107 bytes, so it is named through an open handle on the directory.

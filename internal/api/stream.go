@@ -78,14 +78,18 @@ const (
 
 // ExecStart says what to run in the container.
 type ExecStart struct {
-	Args     []string `json:"args,omitempty"` // none: a shell, /bin/bash if the image has it
-	Env      []string `json:"env,omitempty"`  // K=V, over the container's
-	WorkDir  string   `json:"workDir,omitempty"`
-	User     string   `json:"user,omitempty"` // name or id; empty: the container's
-	Terminal bool     `json:"terminal,omitempty"`
-	Width    uint16   `json:"width,omitempty"` // of the terminal; 0: unknown
-	Height   uint16   `json:"height,omitempty"`
-	Tool     Tool     `json:"tool,omitempty"` // in place of a command of the image; Args are the tool's
+	Args    []string `json:"args,omitempty"` // none: a shell, /bin/bash if the image has it
+	Env     []string `json:"env,omitempty"`  // K=V, over the container's
+	WorkDir string   `json:"workDir,omitempty"`
+	User    string   `json:"user,omitempty"` // name or id; empty: the container's
+	// Container is the name of a program that runs beside the job's own, whose container it
+	// is; empty: the job's own.
+	Container string `json:"container,omitempty"`
+
+	Terminal bool   `json:"terminal,omitempty"`
+	Width    uint16 `json:"width,omitempty"` // of the terminal; 0: unknown
+	Height   uint16 `json:"height,omitempty"`
+	Tool     Tool   `json:"tool,omitempty"` // in place of a command of the image; Args are the tool's
 }
 
 // Tool is something that a node can run in any container, whatever its image has.

@@ -17,6 +17,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/result"
 )
 
 // testCgroup holds the containers of this run.
@@ -138,7 +139,7 @@ func hostLibrary(t testing.TB) string {
 var lastID atomic.Int64
 
 // runContainer runs a script with the spec as edit leaves it.
-func runContainer(t *testing.T, script string, edit func(*draft.Request), give func(*specs.Spec) error) (oci.Exit, string) {
+func runContainer(t *testing.T, script string, edit func(*draft.Request), give func(*specs.Spec) error) (result.Exit, string) {
 	t.Helper()
 	id := fmt.Sprintf("gpu%d.%d", os.Getpid(), lastID.Add(1))
 	req := draft.Request{

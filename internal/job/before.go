@@ -2,13 +2,15 @@ package job
 
 import (
 	"fmt"
+	"slices"
 
 	"gbatch/internal/document"
 	"gbatch/oci/ref"
 )
 
-// Before is a program that runs to its end before the job's own begins, in an image of
-// its own: the job's container has it as another root file system.
+// Before is a program of the job's in an image of its own: one that runs to its end before
+// the job's own begins, a sidecar, or one that runs beside it. The job's container has it as
+// another root file system.
 type Before struct {
 	Name        string            `json:"name"`
 	Image       string            `json:"image"`                // without credentials: those of the job's own image are used in the same registry
@@ -20,9 +22,16 @@ type Before struct {
 	User        string            `json:"user,omitempty"`
 	Files       []File            `json:"files,omitempty"`
 	GPUs        bool              `json:"gpus,omitempty"` // it has the job's GPUs
+
+	// Sidecar is for one of Gbatch.Before that goes on while what follows runs, is begun
+	// again when it ends, and is ended when the others have.
+	Sidecar bool `json:"sidecar,omitempty"`
+	// MemoryMB bounds its memory within the job's, MiB; 0: they have one bound. Of those that
+	// run beside others alone.
+	MemoryMB int `json:"memoryMb,omitempty"`
 }
 
-const maxBefore = 16 // programs before a job's own
+const maxBefore = 16 // programs before a job's own, and beside it
 
 var beforeFields = []field[Before]{
 	{"name", func(d *decoder, n *node, b *Before) { d.str(n, &b.Name, word("-._")) }, true},
@@ -55,7 +64,16 @@ var beforeFields = []field[Before]{
 		b.Files = g.Files
 	}, false},
 	{"gpus", func(d *decoder, n *node, b *Before) { d.boolean(n, &b.GPUs) }, false},
+	{"memoryMb", func(d *decoder, n *node, b *Before) { d.integer(n, &b.MemoryMB, leastMemoryMB, maxMemoryGB*1024) }, false},
 }
+
+// leastMemoryMB is what a container needs to begin.
+const leastMemoryMB = 8
+
+// sidecarFields are those of a program of Gbatch.Before.
+var sidecarFields = slices.Concat(beforeFields, []field[Before]{
+	{"sidecar", func(d *decoder, n *node, b *Before) { d.boolean(n, &b.Sidecar) }, false},
+})
 
 // readBeforeImage takes no login: a job has one, which is split off its own image.
 func readBeforeImage(d *decoder, n *node, b *Before) {
@@ -70,51 +88,89 @@ func readBeforeImage(d *decoder, n *node, b *Before) {
 	d.creds = had
 }
 
-func readBefore(d *decoder, n *node, g *Gbatch) {
+func readBefore(d *decoder, n *node, g *Gbatch) { g.Before = readPrograms(d, n, sidecarFields) }
+func readBeside(d *decoder, n *node, g *Gbatch) { g.Beside = readPrograms(d, n, beforeFields) }
+
+func readPrograms(d *decoder, n *node, fields []field[Before]) (list []Before) {
 	d.elements(n, maxBefore, func(_ int, n *node) {
 		var b Before
-		if document.Object(d, n, beforeFields, &b) {
-			g.Before = append(g.Before, b)
+		if document.Object(d, n, fields, &b) {
+			list = append(list, b)
 		}
 	})
+	return list
 }
 
-// Before are the programs that run before the job's own.
-func (s *Spec) Before() []Before { return s.gbatch().Before }
+// Programs are the job's programs but its own: those before it, then those beside it.
+func (s *Spec) Programs() []Before {
+	g := s.gbatch()
+	return slices.Concat(g.Before, g.Beside)
+}
 
-// BeforeSpec is the job as one of the programs before it has it.
-func (s *Spec) BeforeSpec(i int) Spec {
-	b, out, g := s.Before()[i], *s, s.gbatch()
+// ProgramSpec is the job as one of Programs has it.
+func (s *Spec) ProgramSpec(b *Before) Spec {
+	out, g := *s, s.gbatch()
 	out.Request.Docker = Docker{
 		Image: b.Image, Command: b.Command, Environment: b.Environment, Storage: b.Storage,
 		WorkingDir: b.WorkingDir, User: b.User, GroupAdd: s.Request.Docker.GroupAdd,
 	}
-	g.Entrypoint, g.Files, g.Directories, g.Before, g.Terminal, g.Stdio = b.Entrypoint, b.Files, nil, nil, false, nil
+	g.Entrypoint, g.Files, g.Directories, g.Before, g.Beside, g.Terminal, g.Stdio = b.Entrypoint, b.Files, nil, nil, nil, false, nil
 	out.Gbatch = &g
 	return out
 }
 
-// checkBefore finds what cannot be where programs run before the job's own.
-func (d *decoder) checkBefore(gn *node, s *Spec) {
+// checkPrograms finds what cannot be where the job has programs but its own.
+func (d *decoder) checkPrograms(gn *node, s *Spec) {
 	g := s.Gbatch
-	if len(g.Before) == 0 {
+	d.checkList(gn, s, "before", g.Before)
+	d.checkList(gn, s, "beside", g.Beside)
+	if g.FailTogether && len(g.Beside) == 0 {
+		d.ProblemAt(gn, "failTogether", "says what ends with what, and nothing is in \"beside\"", "remove it")
+	}
+	if !s.Several() {
 		return
 	}
-	if g.Launch != nil {
-		d.ProblemAt(gn, "before", "cannot be combined with \"launch\"", "let the script do it")
+	if g.Terminal {
+		d.ProblemAt(gn, "terminal", "cannot be had where several programs run at once: they share one log", "enter the job by gexec")
 	}
-	if g.Runtime != "" {
-		d.ProblemAt(gn, "before", "cannot be combined with \"runtime\": other runtimes run one program", "put what it does into the job's image")
+	names := map[string]bool{}
+	for _, b := range s.Programs() {
+		if names[b.Name] {
+			d.Problem(gn, fmt.Sprintf("has two programs of the name %s in before and beside", document.Quote(b.Name)), "give each a name of its own")
+		}
+		names[b.Name] = true
 	}
-	for i, b := range g.Before {
+}
+
+// Several says whether several programs of the job run at the same time in a rank.
+func (s *Spec) Several() bool {
+	g := s.gbatch()
+	return len(g.Beside) > 0 || slices.ContainsFunc(g.Before, func(b Before) bool { return b.Sidecar })
+}
+
+func (d *decoder) checkList(gn *node, s *Spec, key string, list []Before) {
+	if len(list) == 0 {
+		return
+	}
+	if s.Gbatch.Launch != nil {
+		d.ProblemAt(gn, key, "cannot be combined with \"launch\"", "let the script do it")
+	}
+	for i, b := range list {
+		memory := s.Request.Resources.CPUMemoryGB
+		switch {
+		case b.MemoryMB > 0 && key == "before" && !b.Sidecar:
+			d.ProblemAt(gn, key, fmt.Sprintf("[%d] has a memoryMb, and runs alone: its memory is the job's", i), "remove it")
+		case memory > 0 && b.MemoryMB > memory*1024:
+			d.ProblemAt(gn, key, fmt.Sprintf("[%d] has a memoryMb of more than request.resources.cpuMemoryGb, %d", i, memory), "raise cpuMemoryGb, which is that of all together")
+		}
 		for k, f := range b.Files {
 			for _, m := range b.Storage {
 				if under(f.Path, m.ContainerPath) {
-					d.ProblemAt(gn, "before", fmt.Sprintf("[%d].files[%d] is hidden by what is mounted on %s", i, k, document.Quote(m.ContainerPath)), "give one of them another place")
+					d.ProblemAt(gn, key, fmt.Sprintf("[%d].files[%d] is hidden by what is mounted on %s", i, k, document.Quote(m.ContainerPath)), "give one of them another place")
 				}
 			}
 			if f.Secret != "" {
-				s.checkSecretOf(d, gn, fmt.Sprintf("before[%d].files[%d]", i, k), f.Secret)
+				s.checkSecretOf(d, gn, fmt.Sprintf("%s[%d].files[%d]", key, i, k), f.Secret)
 			}
 		}
 	}

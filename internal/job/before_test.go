@@ -17,16 +17,16 @@ func TestBeforeSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := sub.Spec.OfRank(3)
-	got := spec.BeforeSpec(0)
+	got := spec.ProgramSpec(&spec.Programs()[0])
 	want := Docker{Image: "docker.io/alpine/git:latest", Command: Command{Argv: []string{"clone"}}, Environment: map[string]string{"B": "2"}, GroupAdd: []string{"7"},
 		Storage: []Storage{{HostPath: "/project/r-3", ContainerPath: "/r"}, {HostPath: "scratch", ContainerPath: "/v", Volume: "v", SubPath: "a/b"}}}
 	if diff := cmp.Diff(want, got.Request.Docker); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got.HasTerminal() || len(got.Files()) > 0 || got.Request.Resources.CPUs != 1 || len(got.Before()) > 0 {
+	if got.HasTerminal() || len(got.Files()) > 0 || got.Request.Resources.CPUs != 1 || len(got.Programs()) > 0 {
 		t.Errorf("it has of the job's: %+v", got.Gbatch)
 	}
-	if at := sub.Spec.Before()[0].Storage[0].HostPath; at != "/project/r-{rank}" {
+	if at := sub.Spec.Programs()[0].Storage[0].HostPath; at != "/project/r-{rank}" {
 		t.Errorf("the job itself was changed: %s", at)
 	}
 }

@@ -23,7 +23,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 		d.ProblemAt(gn, "capabilities", "cannot be combined with \"privileged\", which has all of them", "remove one of them")
 	}
 	d.checkRuntime(gn, s)
-	d.checkBefore(gn, s)
+	d.checkPrograms(gn, s)
 	d.checkWarning(gn, s)
 	d.checkHalt(gn, s)
 	d.checkShm(gn, s)

@@ -70,7 +70,9 @@ type Gbatch struct {
 	IdleGPU    *IdleGPU `json:"idleGpu,omitempty"`
 	Notify     []Notify `json:"notify,omitempty"` // who is told what becomes of it
 
-	Before []Before `json:"before,omitempty"` // programs that run first, one after the other
+	Before       []Before `json:"before,omitempty"`       // programs that run first, one after the other
+	Beside       []Before `json:"beside,omitempty"`       // programs that run at the same time as the job's own
+	FailTogether bool     `json:"failTogether,omitempty"` // the first of these and the job's own that fails ends the others
 
 	// Its data.
 	Files           []File   `json:"files,omitempty"`       // put into the container

@@ -77,6 +77,8 @@ var gbatchFields = []field[Gbatch]{
 	{"notify", readNotify, false},
 
 	{"before", readBefore, false},
+	{"beside", readBeside, false},
+	{"failTogether", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.FailTogether) }, false},
 
 	{"files", readFiles, false},
 	{"directories", readDirectories, false},

@@ -18,7 +18,7 @@ func (d *decoder) checkReuse(gn *node, s *Spec) {
 		has  bool
 		what string
 	}{
-		{len(g.Before) > 0, "has programs that run before its own"},
+		{len(g.Before)+len(g.Beside) > 0, "has programs that run before its own or beside it"},
 		{g.Nodes > 1, "runs on several nodes"},
 		{s.Launches(), "is a batch script that starts tasks by srun"},
 		{len(g.Inputs) > 0, "has inputs"},

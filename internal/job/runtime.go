@@ -47,6 +47,10 @@ func (s *Spec) besideRuntime() string {
 		return "capabilities"
 	case s.Network() == NetworkHost:
 		return "network"
+	case len(s.gbatch().Before) > 0:
+		return "before"
+	case len(s.gbatch().Beside) > 0:
+		return "beside"
 	}
 	return ""
 }

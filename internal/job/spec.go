@@ -134,10 +134,10 @@ func (s *Spec) MemoryBytes() int64 {
 	return total * gib
 }
 
-// Mounts are all that the job mounts, also before it begins.
+// Mounts are all that programs of the job mount.
 func (s *Spec) Mounts() []Storage {
 	list := s.Request.Docker.Storage
-	for _, b := range s.Before() {
+	for _, b := range s.Programs() {
 		list = slices.Concat(list, b.Storage)
 	}
 	return list
@@ -158,11 +158,12 @@ func (s *Spec) OfRank(rank uint32) Spec {
 		return list
 	}
 	out.Request.Docker.Storage = of(s.Request.Docker.Storage)
-	if len(s.Before()) > 0 {
-		g := *s.Gbatch
-		g.Before = slices.Clone(g.Before)
-		for i := range g.Before {
-			g.Before[i].Storage = of(g.Before[i].Storage)
+	if g := s.gbatch(); len(g.Before)+len(g.Beside) > 0 {
+		g.Before, g.Beside = slices.Clone(g.Before), slices.Clone(g.Beside)
+		for _, list := range [][]Before{g.Before, g.Beside} {
+			for i := range list {
+				list[i].Storage = of(list[i].Storage)
+			}
 		}
 		out.Gbatch = &g
 	}

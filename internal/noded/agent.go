@@ -40,6 +40,7 @@ import (
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/boot"
 	"gbatch/oci/lease"
+	"gbatch/oci/overlay"
 	"gbatch/oci/runtimes"
 )
 
@@ -232,7 +233,7 @@ func (a *Agent) openParts(boot string) (err error) {
 		a.faults.Note("which users had which ids here is not known any more, so files here may have those of others: " + err.Error())
 	}
 	a.accounts.Busy = a.holdsIDs
-	if a.noMaps = oci.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
+	if a.noMaps = overlay.ProbeUsers(a.cfg.Images.Dir, a.cfg.StateDir); a.noMaps != nil {
 		a.log.Warn("jobs run without root, as their users: containers cannot have ids of their own here", "error", a.noMaps)
 	}
 	a.openRuntimes()

@@ -14,6 +14,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/result"
 )
 
 // patience is for an emulated machine on a busy one.
@@ -79,13 +80,13 @@ func (b *box) startElsewhere() error {
 }
 
 // run starts the container, waits for its end and removes all but its output.
-func (b *box) run() (oci.Exit, string, error) {
+func (b *box) run() (result.Exit, string, error) {
 	if err := b.prepare(); err != nil {
-		return oci.Exit{}, "", err
+		return result.Exit{}, "", err
 	}
 	shim, err := new(oci.Pool).Start(b.dir, oci.Handover{})
 	if err != nil {
-		return oci.Exit{}, "", err
+		return result.Exit{}, "", err
 	}
 	b.shim = shim
 	exit, err := b.exit()
@@ -93,11 +94,11 @@ func (b *box) run() (oci.Exit, string, error) {
 	return exit, log, errors.Join(err, oci.Remove(b.dir))
 }
 
-func (b *box) exit() (oci.Exit, error) {
+func (b *box) exit() (result.Exit, error) {
 	select {
 	case <-b.shim.Done():
 	case <-time.After(patience):
-		return oci.Exit{}, fmt.Errorf("container %s does not end; log: %s; shim: %s", b.id, b.log(), b.shimLog())
+		return result.Exit{}, fmt.Errorf("container %s does not end; log: %s; shim: %s", b.id, b.log(), b.shimLog())
 	}
 	exit, err := b.shim.Exit()
 	if text := b.shimLog(); err == nil && text != "" {

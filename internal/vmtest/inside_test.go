@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"gbatch/cgroups"
-	"gbatch/oci"
+	"gbatch/oci/result"
 )
 
 // grantedMajor is a device number without a driver: who may open it gets ENXIO,
@@ -32,7 +32,7 @@ exit 7
 // itself, as each takes its time here.
 func checkInside(r *report) {
 	b := newBox("inside", inside)
-	var exit oci.Exit
+	var exit result.Exit
 	var log string
 	r.check("exit_code", func() (err error) {
 		exit, log, err = b.run()

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// result is one thing that was looked at in the guest.
-type result struct {
+// finding is one thing that was looked at in the guest.
+type finding struct {
 	Name string        `json:"name"`
 	Err  string        `json:"err,omitempty"` // what did not hold; "" is a pass
 	Took time.Duration `json:"took"`
@@ -40,7 +40,7 @@ type report struct {
 // check does one check and writes what came of it.
 func (r *report) check(name string, f func() error) {
 	start := time.Now()
-	c := result{Name: name}
+	c := finding{Name: name}
 	if err := f(); err != nil {
 		c.Err = err.Error()
 		r.bad++
@@ -63,15 +63,15 @@ func (r *report) end() bool {
 
 // readReport reads the checks from what a console has printed. A report that is
 // cut short is an error, beside the checks that are there.
-func readReport(console io.Reader) ([]result, error) {
-	var out []result
+func readReport(console io.Reader) ([]finding, error) {
+	var out []finding
 	end := -1
 	sc := bufio.NewScanner(console)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		line := strings.TrimRight(sc.Text(), "\r")
 		if text, ok := strings.CutPrefix(line, checkMark); ok {
-			var c result
+			var c finding
 			if err := json.Unmarshal([]byte(text), &c); err != nil {
 				return out, fmt.Errorf("read check %q: %w", text, err)
 			}
@@ -105,8 +105,8 @@ func TestReport(t *testing.T) {
 	}
 	whole := strings.ReplaceAll(console.String(), "\n", "\r\n") // as a serial line has it
 	got, err := readReport(strings.NewReader(whole))
-	want := []result{{Name: "good"}, {Name: "bad", Err: "two\nlines"}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(result{}, "Took")); diff != "" || err != nil {
+	want := []finding{{Name: "good"}, {Name: "bad", Err: "two\nlines"}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(finding{}, "Took")); diff != "" || err != nil {
 		t.Errorf("%v, checks (-want +got):\n%s", err, diff)
 	}
 

@@ -22,7 +22,8 @@ var suites = []struct {
 		"TestMountsAsUser TestUserWithoutMaps TestNetworkRules TestDiskBound TestDiskRates"},
 	{"oci/hostnet", "TestFilter"},
 	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedReads TestMappedOwn TestMappedExec TestMappedDevices TestMappedHook TestMappedQuotas " +
-		"TestMappedKeyring TestBlame TestKeptHostile TestPidsLimit TestForeignOOM"},
+		"TestMappedKeyring TestBlame TestKeptHostile TestPidsLimit TestForeignOOM " +
+		"TestPartsOfOthersIDs TestPod TestPodFails TestPodMemory TestPodIsStopped TestPodIsEntered TestSidecarBeginsAgain TestShimOfPodIsKilled"},
 	{"oci/image", "TestWorkersHaveNoRights TestPullsReachOnlyWhatTheyMay TestPrivateImages"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
 }

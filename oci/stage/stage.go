@@ -112,3 +112,13 @@ func Remove(scratch, id string) error {
 func Written(scratch, id string) (upper, work string) {
 	return filepath.Join(scratch, id+".upper"), filepath.Join(scratch, id+".work")
 }
+
+// UnmountLeft takes a mount off the host. Shims mount in their own
+// namespace, so there is none unless someone made it by hand.
+func UnmountLeft(path string) error {
+	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return fmt.Errorf("unmount %s: %w", path, err)
+}

@@ -22,7 +22,7 @@ type Pump struct {
 	// Receive gets that, and is set before Connect where there is one.
 	Receive     func() (*os.File, error)
 	hasTerminal bool
-	log         *Log
+	log         io.Writer
 	Hangs       bool // a file of the user's did so at the end
 }
 
@@ -67,8 +67,8 @@ func (l *Log) Close() int64 {
 
 // Options are what a pump is made of.
 type Options struct {
-	Log      *Log // outlives the pump
-	Terminal bool // the process has one
+	Log      io.Writer // outlives the pump; several may write to it at once
+	Terminal bool      // the process has one
 	Files    Files
 }
 

@@ -27,6 +27,7 @@ type Exec struct {
 	Pipes     bool     `short:"T" name:"no-tty" xor:"tty" help:"Give the command pipes, never a terminal."`
 	Rank      int      `help:"Rank of a job on several nodes, from 0."`
 	User      string   `short:"u" help:"Run as this user of the image (else the job's)."`
+	Container string   `placeholder:"NAME" help:"Run in the container of that name, of before or beside in the job's file (else the job's own)."`
 	WorkDir   string   `short:"w" name:"workdir" placeholder:"DIR" help:"Run in this directory (else the job's)."`
 	Env       []string `short:"e" sep:"none" placeholder:"NAME=VALUE" help:"Set a variable over the job's; NAME alone takes yours. May be repeated."`
 	SSHConfig bool     `name:"ssh-config" help:"Print what ssh, scp, rsync and editors need to reach your jobs as JOB.gbatch, for ~/.ssh/config."`
@@ -70,7 +71,7 @@ func (o *Exec) Run(ctx context.Context, a *cli.App) error {
 
 // plain says that nothing is asked for of a command, and no port.
 func (o *Exec) plain() bool {
-	return len(o.Forward)+len(o.Args)+len(o.Env) == 0 && o.User == "" && o.WorkDir == "" && !o.Terminal && !o.Pipes
+	return len(o.Forward)+len(o.Args)+len(o.Env) == 0 && o.User+o.Container+o.WorkDir == "" && !o.Terminal && !o.Pipes
 }
 
 // restartS is how long a restart of gctld or gnoded may take, in seconds.
@@ -112,7 +113,7 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 }
 
 func (o *Exec) start(a *cli.App) (api.ExecStart, error) {
-	start := api.ExecStart{Args: o.Args, WorkDir: o.WorkDir, User: o.User}
+	start := api.ExecStart{Args: o.Args, WorkDir: o.WorkDir, User: o.User, Container: o.Container}
 	shellAtTerminal := len(o.Args) == 0 && a.Term.In && a.Term.Out
 	start.Terminal = o.Terminal || shellAtTerminal && !o.Pipes
 	if start.Terminal {

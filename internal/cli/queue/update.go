@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/cli/watch"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 )
 
 // Update is gqueue update.
@@ -106,14 +107,14 @@ func (o *Update) memory() (int, error) {
 	if o.Mem == "" {
 		return 0, nil
 	}
-	mib, err := job.ParseMemory(o.Mem)
+	mib, err := sizes.Parse(o.Mem)
 	switch {
 	case err != nil:
 		return 0, exit.Usagef("--mem %q: %w", o.Mem, err)
 	case mib < 1024 && strings.Trim(o.Mem, "0123456789") == "":
 		return 0, exit.Usagef("--mem %s is of MiB, and less than the least that can be given: write %sG for GiB", o.Mem, o.Mem)
 	}
-	return job.GiB(mib), nil
+	return sizes.GiB(mib), nil
 }
 
 // resize gives a running job other CPU and memory, and waits until its nodes

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control/partition"
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 	"gbatch/sched"
 )
 
@@ -147,7 +148,7 @@ func (c Config) resolveMemory(spec *job.Spec) {
 	})
 	if i >= 0 && c.Partitions[i].MiBPerCore > 0 {
 		r := &spec.Request.Resources
-		r.CPUMemoryGB = max(job.GiB(c.Partitions[i].MiBPerCore*int64(r.CPUs)), 1)
+		r.CPUMemoryGB = max(sizes.GiB(c.Partitions[i].MiBPerCore*int64(r.CPUs)), 1)
 	}
 }
 

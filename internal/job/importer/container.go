@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 )
 
 // Container are flags about the container in docker's words.
@@ -67,7 +68,7 @@ func shmSize(text string) (int, error) {
 	if strings.Trim(text, "0123456789") == "" {
 		return 0, errors.New("has no unit: write it as 512m or 8g")
 	}
-	mib, err := job.ParseMemory(text)
+	mib, err := sizes.Parse(text)
 	return int(mib), err
 }
 

@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/slurm"
 	"gbatch/internal/job/indexes"
+	"gbatch/internal/job/sizes"
 	"gbatch/oci/ref"
 )
 
@@ -162,9 +163,9 @@ func (a *applied) amounts(o Overrides) {
 	r, g := &a.sub.Spec.Request.Resources, a.sub.Spec.Gbatch
 	r.CPUs = cmp.Or(o.CPUs, r.CPUs)
 	if o.Mem != "" {
-		mib, err := job.ParseMemory(o.Mem)
+		mib, err := sizes.Parse(o.Mem)
 		if a.check("--mem", o.Mem, err) {
-			r.CPUMemoryGB, g.AllMemory, g.MemoryByDefault = max(job.GiB(mib), 1), mib == 0, false
+			r.CPUMemoryGB, g.AllMemory, g.MemoryByDefault = max(sizes.GiB(mib), 1), mib == 0, false
 		}
 	}
 	if o.GPUs != "" {

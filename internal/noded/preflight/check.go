@@ -21,12 +21,12 @@ import (
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/program"
-	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/image"
 	"gbatch/oci/netns"
+	"gbatch/oci/overlay"
 	"gbatch/oci/runtimes"
 )
 
@@ -165,7 +165,7 @@ func checkUsers(_ context.Context, c *config.Config) []finding {
 	if err := os.MkdirAll(c.Images.Dir, 0o700); err != nil {
 		return broken("mkdir -p "+c.Images.Dir, "%v", err)
 	}
-	if err := oci.ProbeUsers(c.Images.Dir, c.StateDir); err != nil {
+	if err := overlay.ProbeUsers(c.Images.Dir, c.StateDir); err != nil {
 		return []finding{{
 			what: fmt.Sprintf("containers cannot have ids of their own, so that jobs run without root, as their users: %v", err),
 			fix:  "use Linux 5.19 or later, images.dir on ext4, xfs or btrfs, and: sysctl -w user.max_user_namespaces=100000",

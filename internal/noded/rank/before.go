@@ -17,12 +17,13 @@ import (
 	"gbatch/oci/stage"
 )
 
-// What runs before a job's program, each in an image of its own, are parts of its
-// container: the shim runs them one after the other, and there is one container to
-// start, adopt, stop and clean up.
+// What runs before a job's program and beside it, each in an image of its own, are parts of
+// its container: the shim runs them, and there is one container to start, adopt, stop and
+// clean up.
 
-// earlier is one of them: its image, and what it mounts.
-type earlier struct {
+// program is one of them: what was asked for, its image, and what it mounts.
+type program struct {
+	asked *job.Before
 	image pulled
 	binds
 }
@@ -33,23 +34,33 @@ func (r *Rank) pullAll(ctx context.Context) error {
 	if err := r.image.pull(ctx, r.node.Images, &r.order, r.state); err != nil {
 		return err
 	}
-	r.before = make([]earlier, len(r.order.Spec.Before()))
-	for i := range r.before {
-		at := &r.before[i]
-		at.binds = binds{dir: r.binds.dir, prefix: "b" + strconv.Itoa(i) + "-"}
-		img, err := r.pullBeside(ctx, r.order.Spec.Before()[i].Image, login)
+	asked := r.order.Spec.Programs()
+	r.programs = make([]program, len(asked))
+	for i := range r.programs {
+		at := &r.programs[i]
+		at.asked, at.binds = &asked[i], binds{dir: r.binds.dir, prefix: "b" + strconv.Itoa(i) + "-"}
+		img, err := r.pullBeside(ctx, at.asked.Image, login)
 		if err != nil {
-			return err
+			return &programError{at.asked.Name, err}
 		}
 		at.image.Image = img
 	}
 	return nil
 }
 
-// digests are those of the images of what runs before.
+// programError is an error of one of a job's programs but its own.
+type programError struct {
+	name string
+	err  error
+}
+
+func (e *programError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *programError) Unwrap() error { return e.err }
+
+// digests are those of the images of the job's further programs.
 func (r *Rank) digests() (list []string) {
-	for i := range r.before {
-		list = append(list, r.before[i].image.Digest)
+	for i := range r.programs {
+		list = append(list, r.programs[i].image.Digest)
 	}
 	return list
 }
@@ -74,9 +85,10 @@ func (r *Rank) bindAll() error {
 	if err := r.binds.bind(r.node.Storage, who, r.order.Spec.Request.Docker.Storage, v); err != nil {
 		return err
 	}
-	for i := range r.before {
-		if err := r.before[i].bind(r.node.Storage, who, r.order.Spec.Before()[i].Storage, v); err != nil {
-			return err
+	for i := range r.programs {
+		at := &r.programs[i]
+		if err := at.bind(r.node.Storage, who, at.asked.Storage, v); err != nil {
+			return &programError{at.asked.Name, err}
 		}
 	}
 	return nil
@@ -88,33 +100,49 @@ func (r *Rank) unbindAll() error {
 	if r.shelter.owned {
 		return nil
 	}
-	for i := range r.before {
-		r.before[i].binds.mounts, r.before[i].binds.below = nil, nil
+	for i := range r.programs {
+		r.programs[i].mounts, r.programs[i].below = nil, nil
 	}
 	return r.binds.unbind()
 }
 
-// parts are what runs before, as the shim is told.
-func (r *Rank) parts() (list []oci.Part, err error) {
-	for i := range r.before {
-		at := r.recipe
-		at.order.Spec = r.order.Spec.BeforeSpec(i)
-		at.image, at.binds = r.before[i].image, r.before[i].binds
-		name, gpus := r.order.Spec.Before()[i].Name, r.order.Spec.Before()[i].GPUs
-		if !gpus {
-			at.order.Allocation.GPUs = nil
-		}
-		spec, err := at.buildSpec()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		files, err := at.files()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, oci.Part{Name: name, Spec: spec, Layers: at.image.Layers, Files: files, Below: at.binds.below})
+// parts are the job's further programs, as the shim is told: those before its own, and
+// those beside it.
+func (r *Rank) parts() (before, beside []oci.Part, err error) {
+	first := len(r.programs)
+	if g := r.order.Spec.Gbatch; g != nil {
+		first -= len(g.Beside)
 	}
-	return list, nil
+	for i := range r.programs {
+		one, err := partOf(r, &r.programs[i])
+		if err != nil {
+			return nil, nil, &programError{r.programs[i].asked.Name, err}
+		}
+		if i < first {
+			before = append(before, one)
+		} else {
+			beside = append(beside, one)
+		}
+	}
+	return before, beside, nil
+}
+
+func partOf(r *Rank, p *program) (oci.Part, error) {
+	at := r.recipe
+	at.order.Spec = r.order.Spec.ProgramSpec(p.asked)
+	at.image, at.binds = p.image, p.binds
+	if !p.asked.GPUs {
+		at.order.Allocation.GPUs = nil
+	}
+	spec, err := at.buildSpec()
+	if err != nil {
+		return oci.Part{}, err
+	}
+	files, err := at.files()
+	return oci.Part{
+		Name: p.asked.Name, Spec: spec, Layers: at.image.Layers, Files: files, Below: at.binds.below,
+		Stays: p.asked.Sidecar, MemoryBytes: int64(p.asked.MemoryMB) << 20,
+	}, err
 }
 
 // volumes are the rank's own directories, which its mounts show by name.

@@ -13,10 +13,10 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/reason"
-	"gbatch/oci"
 	"gbatch/oci/failure"
 	"gbatch/oci/image"
 	"gbatch/oci/lease"
+	"gbatch/oci/result"
 )
 
 // limits are what a rank may be told that it ran into.
@@ -33,7 +33,7 @@ func (r *Rank) limits() limits {
 
 // fenced is a container's exit with what its shim may not know: that the guard of leases
 // ended it, while the shim stood still.
-func fenced(dir string, e oci.Exit) oci.Exit {
+func fenced(dir string, e result.Exit) result.Exit {
 	if e.Signal == int(unix.SIGKILL) {
 		_, err := os.Stat(filepath.Join(dir, lease.FileOver))
 		e.LeaseOver = e.LeaseOver || err == nil
@@ -43,7 +43,7 @@ func fenced(dir string, e oci.Exit) oci.Exit {
 
 // exitOf says how a container ended in the controller's words. stop is the
 // stop that was under way, if one was.
-func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
+func exitOf(e result.Exit, stop *stopRecord, l limits) *node.Exit {
 	out := &node.Exit{
 		Code:       e.Code,
 		Signal:     e.Signal,
@@ -58,7 +58,11 @@ func exitOf(e oci.Exit, stop *stopRecord, l limits) *node.Exit {
 	}
 	out.Reason, out.Message = reasonOf(e, stop, l)
 	if e.Part != "" && stop == nil && e.Failure == nil && out.Message != "" {
-		out.Message = e.Part + ", which runs before the job: " + out.Message
+		where := "before"
+		if e.Beside {
+			where = "beside"
+		}
+		out.Message = e.Part + ", which runs " + where + " the job: " + out.Message
 	}
 	return out
 }
@@ -69,7 +73,7 @@ const (
 	restartText = "the machine restarted; how the program ended is not known"
 )
 
-func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
+func reasonOf(e result.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 	switch {
 	case e.LeaseOver && stop == nil:
 		return job.NodeFail, "lost contact with the controller for longer than its lease; ended, so that it cannot run twice"
@@ -92,7 +96,7 @@ func reasonOf(e oci.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 }
 
 // hint is what may be behind a program's own failure.
-func (l limits) hint(e oci.Exit) string {
+func (l limits) hint(e result.Exit) string {
 	if l.disk != "" {
 		return "; " + l.disk
 	}
@@ -145,15 +149,19 @@ func startReason(err error) (job.Reason, string) {
 	var pull *image.PullError
 	var known *reason.Error
 	var failure *failure.Failure
+	whose := ""
+	if of, ok := errors.AsType[*programError](err); ok {
+		whose = of.name + ": "
+	}
 	switch {
 	case errors.As(err, &pull) && pull.Fault() == image.FaultNode:
-		return job.Server, pull.Error()
+		return job.Server, whose + pull.Error()
 	case errors.As(err, &pull):
-		return job.ImagePull, pull.Error()
+		return job.ImagePull, whose + pull.Error()
 	case errors.As(err, &known):
-		return known.Reason, known.Text
+		return known.Reason, whose + known.Text
 	case errors.As(err, &failure):
-		return failureReason(failure), failure.Message
+		return failureReason(failure), whose + failure.Message
 	}
 	// The cause is in the node's log; it may name what is not the user's.
 	return job.Server, "the node could not start the container; its administrator finds the reason in the node's log"

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
-	"gbatch/oci"
 	"gbatch/oci/lease"
+	"gbatch/oci/result"
 )
 
 // TestFenced: a container that the guard ended is the node's fault, whatever its shim
 // knows; how one ended by itself stays its own.
 func TestFenced(t *testing.T) {
 	dir := t.TempDir()
-	killed, done := oci.Exit{Code: 137, Signal: int(unix.SIGKILL)}, oci.Exit{Code: 3}
-	why := func(e oci.Exit) job.Reason { return exitOf(fenced(dir, e), nil, limits{}).Reason }
+	killed, done := result.Exit{Code: 137, Signal: int(unix.SIGKILL)}, result.Exit{Code: 3}
+	why := func(e result.Exit) job.Reason { return exitOf(fenced(dir, e), nil, limits{}).Reason }
 	if got := why(killed); got != job.Signal {
 		t.Errorf("killed by whoever: %s", got)
 	}

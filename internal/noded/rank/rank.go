@@ -175,6 +175,13 @@ func (o *order) stopSignal() string {
 
 func (o *order) grace() time.Duration { return time.Duration(o.GraceMS) * time.Millisecond }
 
+// ending is how the job's programs are ended by one another.
+func (o *order) ending() oci.Ending {
+	return oci.Ending{Signal: int(signalNumber(o.stopSignal())), GraceMS: o.GraceMS}
+}
+
+func (o *order) failTogether() bool { return o.Spec.Gbatch != nil && o.Spec.Gbatch.FailTogether }
+
 // Live takes a new rank through its whole life. It returns false if the daemon
 // goes first, which ends ctx: the next one goes on here.
 func (r *Rank) Live(ctx context.Context) (over bool) {

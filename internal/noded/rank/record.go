@@ -35,7 +35,7 @@ type rankRecord struct {
 	Order  api.RunOrder `json:"order"` // without credentials
 	Cores  string       `json:"cores"`
 	Digest string       `json:"digest"`
-	Before []string     `json:"before,omitempty"` // digests of images of what runs before the job's program
+	Before []string     `json:"before,omitempty"` // digests of images of the job's further programs
 	Boot   string       `json:"boot"`             // of the machine: after another one nothing of it lives
 
 	Home *job.RankID `json:"home,omitempty"` // whose container it runs in; absent: its own

@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/noded/contact"
 	"gbatch/oci"
 	"gbatch/oci/boot"
+	"gbatch/oci/result"
 	"gbatch/oci/rmtree"
 )
 
@@ -134,7 +135,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 		return true, nil
 	}
 	// It ended while no daemon looked.
-	exit, err := oci.ReadExit(r.order.containerDir())
+	exit, err := result.Read(r.order.containerDir())
 	out := gpusDid(r.order.dir, exitOf(fenced(r.node.Dir(r.order.at), exit), r.state.stop, r.limits()))
 	if err != nil {
 		out = failedExit(err, r.state.stop)
@@ -197,15 +198,15 @@ func (r *Rank) begunAt() time.Time {
 	st, markErr := os.Stat(filepath.Join(r.order.containerDir(), "begun"))
 	if age, err := ageOf(r.container.PID()); err == nil {
 		at := time.Now().Add(-age)
-		if len(r.order.Spec.Before()) > 0 && markErr == nil && st.ModTime().Before(at) {
-			return st.ModTime() // what runs before it counts, too
+		if len(r.order.Spec.Programs()) > 0 && markErr == nil && st.ModTime().Before(at) {
+			return st.ModTime() // what begins before it counts, too
 		}
 		return at
 	}
 	if markErr == nil {
 		return st.ModTime()
 	}
-	if exit, err := oci.ReadExit(r.order.containerDir()); err == nil && !exit.Started.IsZero() {
+	if exit, err := result.Read(r.order.containerDir()); err == nil && !exit.Started.IsZero() {
 		return exit.Started
 	}
 	return time.Now()
@@ -240,7 +241,7 @@ func (r *Rank) endedBefore() *node.Exit {
 	if !IsReleased(r.order.dir) {
 		return nil
 	}
-	exit, err := oci.ReadExit(r.order.containerDir())
+	exit, err := result.Read(r.order.containerDir())
 	if err != nil {
 		return nil
 	}

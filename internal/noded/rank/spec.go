@@ -30,17 +30,17 @@ type recipe struct {
 	node  *Node
 	state *state
 
-	order   order
-	user    user
-	image   pulled
-	cores   cores.Grant
-	binds   binds
-	before  []earlier // what runs before the job's program; unknown where an earlier daemon began it
-	inputs  data.Inputs
-	secrets secretFiles
-	key     *string             // see homeKey; nil: not known yet
-	net     *network.Attachment // until the shim has it; nil: the node's, or already there
-	link    string              // see network.Attachment.Link; only of a rank that an earlier daemon began
+	order    order
+	user     user
+	image    pulled
+	cores    cores.Grant
+	binds    binds
+	programs []program // the job's but its own; unknown where an earlier daemon began it
+	inputs   data.Inputs
+	secrets  secretFiles
+	key      *string             // see homeKey; nil: not known yet
+	net      *network.Attachment // until the shim has it; nil: the node's, or already there
+	link     string              // see network.Attachment.Link; only of a rank that an earlier daemon began
 }
 
 // buildSpec makes the container's spec out of order, image and grant.

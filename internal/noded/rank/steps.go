@@ -192,7 +192,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err := errors.Join(r.inputs.There(), saveLimit(&r.order)); err != nil {
 		return err
 	}
-	parts, err := r.parts()
+	before, beside, err := r.parts()
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,8 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	cfg := r.shimConfig(files, r.keep())
 	cfg.Network, cfg.FilterHost, cfg.Runtime = r.net.Shim(), r.net == nil, r.runtime()
 	cfg.Own, cfg.Files, cfg.MakeDirs = slices.Concat(r.inputs.Own, r.secrets.own()), r.written, r.order.Spec.OwnDirs()
-	cfg.Below, cfg.Before = r.binds.below, parts
+	cfg.Below, cfg.Before, cfg.Beside = r.binds.below, before, beside
+	cfg.FailTogether, cfg.Ending = r.order.failTogether(), r.order.ending()
 	if err := oci.Prepare(r.order.containerDir(), spec, cfg); err != nil {
 		return err
 	}

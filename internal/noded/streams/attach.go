@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/oci"
 	"gbatch/oci/logs"
+	"gbatch/oci/result"
 )
 
 // attachment is a client at the terminal of a rank's own program. What it sees
@@ -172,7 +173,7 @@ func (a *attachment) end(err error) api.Frame {
 	if !errors.Is(err, io.EOF) {
 		return api.FailureFrame(125, a.say(fmt.Sprintf("the job's output cannot be read: %v; the job goes on", err)))
 	}
-	exit, err := oci.ReadExit(a.container.Dir())
+	exit, err := result.Read(a.container.Dir())
 	if err != nil {
 		return api.FailureFrame(125, "how the job ended is not known yet; gqueue show tells it")
 	}

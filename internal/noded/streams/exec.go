@@ -59,7 +59,7 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 	if want.Tool != "" && want.Terminal {
 		return fmt.Errorf("%s takes no terminal", want.Tool)
 	}
-	req := oci.ExecRequest{Args: want.Args, Env: want.Env, WorkDir: want.WorkDir, User: want.User,
+	req := oci.ExecRequest{Args: want.Args, Env: want.Env, WorkDir: want.WorkDir, User: want.User, Part: want.Container,
 		Terminal: want.Terminal, Width: want.Width, Height: want.Height}
 	if want.Terminal {
 		proc, err := container.Exec(req, oci.ExecStdio{})

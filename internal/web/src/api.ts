@@ -96,7 +96,9 @@ export type Before = {
   files?: Array<File> | null
   gpus?: boolean
   image: string
+  memoryMb?: number
   name: string
+  sidecar?: boolean
   storage?: Array<Storage> | null
   user?: string
   workingDir?: string
@@ -371,6 +373,7 @@ export type Gbatch = {
   allMemory?: boolean
   anyFeatures?: Array<Array<string> | null> | null
   before?: Array<Before> | null
+  beside?: Array<Before> | null
   capabilities?: Array<string> | null
   cron?: Array<string> | null
   cronZone?: string
@@ -382,6 +385,7 @@ export type Gbatch = {
   excludeNodes?: Array<string> | null
   exclusive?: boolean
   expandVariables?: boolean
+  failTogether?: boolean
   files?: Array<File> | null
   haltGrace?: string
   haltSignal?: string

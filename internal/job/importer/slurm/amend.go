@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 	"gbatch/oci/ref"
 )
 
@@ -96,11 +97,11 @@ func (s *script) amendAmounts() {
 	case s.memPerCPU > 0 && s.memPerGPU > 0:
 		s.problem(0, "--mem-per-gpu", "cannot be combined with --mem-per-cpu", "keep one of them")
 	case s.memPerCPU > 0:
-		r.CPUMemoryGB = max(job.GiB(s.memPerCPU*int64(r.CPUs)), 1)
+		r.CPUMemoryGB = max(sizes.GiB(s.memPerCPU*int64(r.CPUs)), 1)
 	case s.memPerGPU > 0 && whole < 1, s.cpusPerGPU > 0 && whole < 1:
 		s.problem(0, "--mem-per-gpu", fmt.Sprintf("and --cpus-per-gpu want a number of GPUs, and the job has %v", r.GPUs), "give -c and --mem")
 	case s.memPerGPU > 0:
-		r.CPUMemoryGB = max(job.GiB(s.memPerGPU*int64(whole)), 1)
+		r.CPUMemoryGB = max(sizes.GiB(s.memPerGPU*int64(whole)), 1)
 	}
 }
 

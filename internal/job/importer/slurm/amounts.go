@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 )
 
 // defaultMemoryPerCore is what a script gets that says nothing of memory, MiB.
@@ -115,10 +116,10 @@ func (s *script) memory(cores, gpus int) {
 	case mib == 0:
 		s.spec.Gbatch.AllMemory = true
 	case mib%1024 != 0:
-		s.note(0, ways[0], fmt.Sprintf("is rounded up to %d GiB", job.GiB(mib)))
+		s.note(0, ways[0], fmt.Sprintf("is rounded up to %d GiB", sizes.GiB(mib)))
 	}
 	if mib > 0 && s.spec.Gbatch.Exclusive {
 		s.note(0, ways[0], "is the least that each node has: with --exclusive the job gets all of it")
 	}
-	r.CPUMemoryGB = max(job.GiB(mib), 1)
+	r.CPUMemoryGB = max(sizes.GiB(mib), 1)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 )
 
 // FuzzAmounts reads anything as each of Slurm's forms: what is taken is within
@@ -19,7 +20,7 @@ func FuzzAmounts(f *testing.F) {
 		if d, limited, err := job.ParseTimeLimit(s); err == nil && (d < 0 || d > job.MaxDuration || limited != (d > 0)) {
 			t.Errorf("time %q is %d", s, d)
 		}
-		if mib, err := job.ParseMemory(s); err == nil && (mib < 0 || mib > 1<<40) {
+		if mib, err := sizes.Parse(s); err == nil && (mib < 0 || mib > 1<<40) {
 			t.Errorf("memory %q is %d", s, mib)
 		}
 		if g, err := ParseGPUs(s); err == nil && (g.Count < 0 || g.Count > 1e12) {

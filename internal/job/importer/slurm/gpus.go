@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gbatch/internal/document"
-	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 )
 
 // gpuCount is the GPUs of one node. Options that say it in several ways must agree, and
@@ -104,8 +104,8 @@ func (s *script) disk(name, amount string) error {
 	n, err := wholeNumber(amount)
 	if err != nil {
 		var mib int64
-		mib, err = job.ParseMemory(amount)
-		n = int64(job.GiB(mib))
+		mib, err = sizes.Parse(amount)
+		n = int64(sizes.GiB(mib))
 	}
 	if err != nil || n < 1 {
 		return fmt.Errorf("wants GB of the node's disk behind %s, as %s:100", name, name)

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/sizes"
 )
 
 // option is one option of sbatch: what its value does, what it does without
@@ -110,7 +111,7 @@ func howMuch() []option {
 		{long: "--exclusive", value: func(*script, string) error {
 			return errors.New("nodes are one job's or shared by all, not one user's or group's")
 		}, flag: func(s *script) { s.spec.Gbatch.Exclusive = true }, hint: "give --exclusive without a value for whole nodes, or remove it"},
-		{long: "--tmp", value: parsed(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = job.GiB(mib) }, job.ParseMemory)},
+		{long: "--tmp", value: parsed(func(s *script, mib int64) { s.spec.Gbatch.DiskGB = sizes.GiB(mib) }, sizes.Parse)},
 	}
 }
 
@@ -322,7 +323,7 @@ func memory(of func(*script) *int64) func(*script, string) error {
 			s.mem, s.memPerCPU, s.memPerGPU = -1, -1, -1
 		}
 		*of(s) = mib
-	}, job.ParseMemory)
+	}, sizes.Parse)
 }
 
 // gpus sets one of the ways to say how many, as memory does.

@@ -1,4 +1,4 @@
-package oci
+package overlay
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/oci/overlay"
 	"gbatch/oci/userns"
 )
 
@@ -34,7 +33,7 @@ func ProbeUsers(layers, scratch string) error {
 		return err
 	}
 	defer os.RemoveAll(top)
-	m := overlay.Stack{Lower: []string{lower}, User: ns.User, Upper: filepath.Join(top, "u"), Work: filepath.Join(top, "w"), Target: filepath.Join(top, "t")}
+	m := Stack{Lower: []string{lower}, User: ns.User, Upper: filepath.Join(top, "u"), Work: filepath.Join(top, "w"), Target: filepath.Join(top, "t")}
 	for _, dir := range []string{m.Upper, m.Work, m.Target} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
@@ -49,12 +48,12 @@ func ProbeUsers(layers, scratch string) error {
 }
 
 // probeMount mounts where nobody else sees it, and looks whose a file is.
-func probeMount(m overlay.Stack, id uint32) error {
+func probeMount(m Stack, id uint32) error {
 	runtime.LockOSThread() // and no unlock: the mounts go with the thread
 	if err := errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, "")); err != nil {
 		return fmt.Errorf("separate mounts from the host: %w", err)
 	}
-	if err := overlay.Mount(m); err != nil {
+	if err := Mount(m); err != nil {
 		return err
 	}
 	st, err := os.Stat(filepath.Join(m.Target, "f"))

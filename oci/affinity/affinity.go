@@ -1,4 +1,5 @@
-package oci
+// Package affinity binds this process to processors.
+package affinity
 
 import (
 	"fmt"
@@ -12,11 +13,11 @@ import (
 	"gbatch/oci/failure"
 )
 
-// stayOnCores binds the shim to its container's cores. A job that prints
+// OfSpec binds the shim to its container's cores. A job that prints
 // without end keeps its shim busy too, and that must cost its own cores, not
 // those of another job. The container itself is bound by its cgroup only:
 // libcontainer undoes what it inherits from here.
-func stayOnCores(spec *specs.Spec) error {
+func OfSpec(spec *specs.Spec) error {
 	res := spec.Linux.Resources
 	if res == nil || res.CPU == nil || res.CPU.Cpus == "" {
 		return nil
@@ -25,23 +26,23 @@ func stayOnCores(spec *specs.Spec) error {
 	if err != nil {
 		return err
 	}
-	return bindTo(cpus)
+	return To(cpus)
 }
 
-// bindTo binds this process to cores.
-func bindTo(cpus cgroups.CPUSet) error {
+// To binds this process to cores.
+func To(cpus cgroups.CPUSet) error {
 	var mask unix.CPUSet
 	for _, c := range cpus.List() {
 		mask.Set(c)
 	}
-	if err := bindThreads(&mask); err != nil {
+	if err := Threads(&mask); err != nil {
 		return &failure.Failure{Kind: failure.CgroupFailed, Message: fmt.Sprintf("processors %s cannot be used on this node", cpus), Detail: err.Error()}
 	}
 	return nil
 }
 
-// bindThreads binds this process to processors.
-func bindThreads(mask *unix.CPUSet) error {
+// Threads binds this process to processors.
+func Threads(mask *unix.CPUSet) error {
 	// The kernel binds one thread at a time; those to come inherit it.
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

@@ -1,17 +1,19 @@
-package job
+// Package sizes is sizes of memory as people write them on command lines. It is pure.
+package sizes
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 )
 
-// maxMemory is the most that a size may say, MiB. It is more than a job may
+// most is the most that a size may say, MiB. It is more than a job may
 // have, and little enough to be multiplied by a job's cores.
-const maxMemory = 1 << 40
+const most = 1 << 40
 
-// ParseMemory reads a size as Slurm and all our commands do: a number of MiB, or one
+// Parse reads a size as Slurm and all our commands do: a number of MiB, or one
 // with K, M, G or T behind it.
-func ParseMemory(s string) (mib int64, err error) {
+func Parse(s string) (mib int64, err error) {
 	unit := int64(1 << 10)
 	number := strings.TrimSuffix(strings.ToUpper(s), "B")
 	if n := len(number); n > 0 {
@@ -29,11 +31,11 @@ func ParseMemory(s string) (mib int64, err error) {
 		}
 		number = number[:n-1]
 	}
-	x, err := limitPart(number)
-	if err != nil || x > 1<<30 {
+	x, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || x > 1<<30 || strings.Trim(number, "0123456789") != "" {
 		return 0, errors.New("want a number of MiB, or a number and K, M, G or T")
 	}
-	if mib = (x*unit + 1023) >> 10; mib > maxMemory {
+	if mib = (x*unit + 1023) >> 10; mib > most {
 		return 0, errors.New("is too much")
 	}
 	return mib, nil

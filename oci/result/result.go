@@ -1,4 +1,6 @@
-package oci
+// Package result is how a container ended, as it is recorded in its directory, and the mark of
+// its beginning.
+package result
 
 import (
 	"bytes"
@@ -26,9 +28,10 @@ type Exit struct {
 	// and that the container failed. It comes from the kernel's counter, never
 	// from the code 137, which a program or a user can cause too.
 	OOMKilled bool `json:"oom_killed,omitempty"`
-	// Part is the name of the program of ShimConfig.Before that ended the container, so
-	// that the container's own never began.
-	Part string `json:"part,omitempty"`
+	// Part is the name of the program whose end this is, if it is not the container's own: one
+	// of ShimConfig.Before, so that the container's own never began, or with Beside one of those.
+	Part   string `json:"part,omitempty"`
+	Beside bool   `json:"beside,omitempty"`
 	// Stopped says that Kill or Stop ended the container, or kept it from starting.
 	Stopped bool `json:"stopped,omitempty"`
 	// LeaseOver says that it was ended because its lease had run out.
@@ -54,9 +57,16 @@ type Exit struct {
 	LogBytes   int64  `json:"log_bytes"` // output written, whether kept or not
 }
 
+// The files in a container's directory.
+const (
+	FileBegun = "begun"     // durable before the user's code runs; becomes FileExit
+	FileExit  = "exit.json" // Exit, durable, written once
+)
+
 const exitVersion = 1
 
-func writeExit(dir string, e Exit) error {
+// Write records how the container of dir ended, once.
+func Write(dir string, e Exit) error {
 	e.Version, e.WallMS = exitVersion, lease.WallMS()
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -71,10 +81,10 @@ func writeExit(dir string, e Exit) error {
 // exitReserve is the room that a container's mark keeps for the record of its exit.
 const exitReserve = 4096
 
-// writeBegun marks that the user's code may have run. The mark has the size of an
+// WriteBegun marks that the user's code may have run. The mark has the size of an
 // exit record, and becomes it: a job that fills the disk must not lose its own.
-func writeBegun(dir string) error {
-	if err := atomicfile.WriteDurable(filepath.Join(dir, fileBegun), blank(exitReserve)); err != nil {
+func WriteBegun(dir string) error {
+	if err := atomicfile.WriteDurable(filepath.Join(dir, FileBegun), blank(exitReserve)); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
 	return nil
@@ -85,7 +95,7 @@ func blank(n int) []byte { return bytes.Repeat([]byte{' '}, n) }
 // replaceMark turns the mark into the exit record, or writes one where there is
 // no mark. A crash before the rename leaves a mark, whatever is in it.
 func replaceMark(dir string, data []byte) error {
-	mark, record := filepath.Join(dir, fileBegun), filepath.Join(dir, fileExit)
+	mark, record := filepath.Join(dir, FileBegun), filepath.Join(dir, FileExit)
 	f, err := os.OpenFile(mark, os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return atomicfile.WriteDurable(record, data)
@@ -107,11 +117,11 @@ func replaceMark(dir string, data []byte) error {
 	return atomicfile.SyncDir(dir)
 }
 
-// ReadExit returns how the container of dir ended. The error wraps
+// Read returns how the container of dir ended. The error wraps
 // os.ErrNotExist while there is no record of it.
-func ReadExit(dir string) (Exit, error) {
+func Read(dir string) (Exit, error) {
 	var e Exit
-	if err := atomicfile.ReadJSON(filepath.Join(dir, fileExit), &e); err != nil {
+	if err := atomicfile.ReadJSON(filepath.Join(dir, FileExit), &e); err != nil {
 		return Exit{}, fmt.Errorf("read exit of %s: %w", filepath.Base(dir), err)
 	}
 	return e, nil
