@@ -10,13 +10,10 @@ import (
 	"gbatch/internal/job"
 )
 
-// readInits reads containers that run before the one of the job, one after the other.
+// readInits reads containers that begin before the one of the job, one after the other.
 func readInits(d *decoder, n *node, k *manifest) {
 	d.Elements(n, func(n *node) {
-		scratch := *k
-		scratch.spec = job.Spec{Gbatch: &job.Gbatch{}}
-		scratch.prefix = fmt.Sprintf("gbatch.before[%d].", len(k.inits))
-		c := newContainer(&scratch)
+		c := k.apartFrom(fmt.Sprintf("gbatch.before[%d].", len(k.inits)))
 		document.Object(d, n, containerFields, c)
 		k.inits, k.initNodes = append(k.inits, c), append(k.initNodes, n)
 	})
@@ -31,29 +28,43 @@ func (k *manifest) path(of string) string {
 	return k.prefix + strings.TrimPrefix(strings.TrimPrefix(of, "request.docker."), "gbatch.")
 }
 
-// containers makes the job's command and what runs before it, when all is read.
+// containers makes the job's command and its other programs, when all is read.
 func (k *manifest) containers(d *decoder) {
 	k.spec.Request.Docker.User = k.main.user(k)
 	k.uncover(d)
 	k.main.combine(d, k.mainNode)
 	k.main.locks(d)
 	k.main.variables(d)
+	k.alongside(d)
 	for i, c := range k.inits {
-		k.before(d, c, k.initNodes[i])
+		k.spec.Gbatch.Before = append(k.spec.Gbatch.Before, k.program(d, c, k.initNodes[i]))
 	}
+	for i, c := range k.mates {
+		k.spec.Gbatch.Beside = append(k.spec.Gbatch.Beside, k.program(d, c, k.mateNodes[i]))
+	}
+	k.spec.Gbatch.FailTogether = k.together && len(k.mates) > 0
 	k.declareSecrets(d)
 	command := k.main.templates(d, orNull(k.mainNode.Given("command")), k.main.command)
 	args := k.main.templates(d, orNull(k.mainNode.Given("args")), k.main.args)
-	for i, c := range k.inits {
-		b := &k.spec.Gbatch.Before[i]
-		b.Entrypoint = c.templates(d, orNull(k.initNodes[i].Given("command")), c.command)
-		if argv := c.templates(d, orNull(k.initNodes[i].Given("args")), c.args); len(argv) > 0 {
+	k.each(func(b *job.Before, c *container, n *node) {
+		b.Entrypoint = c.templates(d, orNull(n.Given("command")), c.command)
+		if argv := c.templates(d, orNull(n.Given("args")), c.args); len(argv) > 0 {
 			b.Command = job.Command{Argv: argv}
 		}
 		k.runsDynamic = k.runsDynamic || c.runsDynamic
-	}
+	})
 	k.apart()
 	k.finish(command, args)
+}
+
+// each goes through the programs but the job's own, with their containers.
+func (k *manifest) each(do func(*job.Before, *container, *node)) {
+	for i, c := range k.inits {
+		do(&k.spec.Gbatch.Before[i], c, k.initNodes[i])
+	}
+	for i, c := range k.mates {
+		do(&k.spec.Gbatch.Beside[i], c, k.mateNodes[i])
+	}
 }
 
 // user is who a container runs as: what it says itself, or the pod. Empty: its image's.
@@ -65,11 +76,11 @@ func (c *container) user(k *manifest) string {
 	return user
 }
 
-// before makes a program that runs before the job's of an init container.
-func (k *manifest) before(d *decoder, c *container, n *node) {
+// program makes one of the job's programs of a container that is not its own.
+func (k *manifest) program(d *decoder, c *container, n *node) job.Before {
 	c.uncover(d)
 	own := &c.spec.Request.Docker
-	b := job.Before{Name: c.called, Image: own.Image, WorkingDir: own.WorkingDir, Storage: own.Storage, Files: c.spec.Gbatch.Files, User: c.user(k)}
+	b := job.Before{Name: c.called, Image: own.Image, WorkingDir: own.WorkingDir, Storage: own.Storage, Files: c.spec.Gbatch.Files, User: c.user(k), Sidecar: c.sidecar}
 	if b.Name == "" {
 		d.Missing(n, "name", "")
 		b.Name = "init"
@@ -85,18 +96,25 @@ func (k *manifest) before(d *decoder, c *container, n *node) {
 	c.runAs, c.runAsGroup = k.runAs, k.runAsGroup
 	c.namespace, c.indexed, c.secrets, c.name, c.generateName, c.podLabels = k.namespace, k.indexed, k.secrets, k.name, k.generateName, k.podLabels
 	c.spec.Gbatch.Secrets = k.spec.Gbatch.Secrets
-	k.asMuchAs(d, c, n)
+	if c.goesOn() {
+		b.MemoryMB = c.ownMemory(d)
+	} else {
+		k.asMuchAs(d, c, n)
+	}
 	c.locks(d)
 	b.GPUs = c.spec.Request.Resources.GPUs > 0
 	c.variables(d)
 	k.secrets, k.spec.Gbatch.Secrets = c.secrets, c.spec.Gbatch.Secrets
-	k.spec.Gbatch.Before = append(k.spec.Gbatch.Before, b)
+	return b
 }
 
 // asMuchAs gives the job what an init container asks for where that is more: a pod has
 // the larger of both.
 func (k *manifest) asMuchAs(d *decoder, c *container, n *node) {
 	r, own := &k.spec.Request.Resources, &c.spec.Request.Resources
+	if c.startup != nil {
+		d.Note(c.startup, hangs)
+	}
 	asked := len(c.requests)+len(c.limits) > 0
 	if !asked {
 		*own = *r
@@ -116,7 +134,7 @@ func (k *manifest) asMuchAs(d *decoder, c *container, n *node) {
 	if own.CPUs > r.CPUs || own.CPUMemoryGB > r.CPUMemoryGB {
 		d.Note(n, "asks for more than the container: the job has the larger amounts for its whole time")
 	}
-	r.CPUs, r.CPUMemoryGB = max(r.CPUs, own.CPUs), max(r.CPUMemoryGB, own.CPUMemoryGB)
+	r.CPUs, r.CPUMemoryGB = max(r.CPUs, own.CPUs+k.along.cores()), max(r.CPUMemoryGB, own.CPUMemoryGB+k.along.gib())
 	k.spec.Gbatch.DiskGB = max(k.spec.Gbatch.DiskGB, c.spec.Gbatch.DiskGB)
 }
 
@@ -135,7 +153,7 @@ func (k *manifest) apart() {
 		}
 	}
 	alone(k.spec.Request.Docker.Storage)
-	for _, b := range k.spec.Gbatch.Before {
+	for _, b := range k.spec.Programs() {
 		alone(b.Storage)
 	}
 }
@@ -152,10 +170,9 @@ func (k *manifest) finish(command, args []string) {
 		k.spec.Request.Docker.Command = job.Command{Argv: k.plain(args)}
 	}
 	k.spec.Request.Docker.Environment = k.environment(k.main)
-	for i := range g.Before {
-		b := &g.Before[i]
-		b.Entrypoint, b.Command.Argv, b.Environment = k.plain(b.Entrypoint), k.plain(b.Command.Argv), k.environment(k.inits[i])
-	}
+	k.each(func(b *job.Before, c *container, _ *node) {
+		b.Entrypoint, b.Command.Argv, b.Environment = k.plain(b.Entrypoint), k.plain(b.Command.Argv), k.environment(c)
+	})
 }
 
 // plain writes templates out, unless the node does.

@@ -13,17 +13,52 @@ import (
 	"gbatch/internal/job/importer/foreign"
 )
 
-// readContainers reads the list, which must have one container.
+// readContainers reads the list: the job's own, and those that run beside it.
 func readContainers(d *decoder, n *node, k *manifest) {
-	if n.Kind == document.ArrayKind && len(n.Kids) != 1 {
-		d.Problem(n, fmt.Sprintf("has %d containers, and a job has one", len(n.Kids)),
-			"start what runs beside the program in its own command, as `helper & program`, in an image that has both; what comes first can be an init container; what need not run at the same time a job of its own (gsubmit --dependency)")
+	if n.Kind == document.ArrayKind && len(n.Kids) == 0 {
+		d.Problem(n, "has no container", "write one")
 		return
 	}
+	own := ownOf(n)
 	d.Elements(n, func(n *node) {
-		k.main, k.mainNode = newContainer(k), n
-		document.Object(d, n, containerFields, k.main)
+		if n == own {
+			k.main, k.mainNode = newContainer(k), n
+			document.Object(d, n, containerFields, k.main)
+			return
+		}
+		c := k.apartFrom(fmt.Sprintf("gbatch.beside[%d].", len(k.mates)))
+		document.Object(d, n, containerFields, c)
+		k.mates, k.mateNodes = append(k.mates, c), append(k.mateNodes, n)
 	})
+}
+
+// ownOf is the container that becomes the job's own: the first that asks for GPUs, as a job
+// has those of one kind for one of its programs, else the first.
+func ownOf(n *node) *node {
+	if n.Kind != document.ArrayKind {
+		return n
+	}
+	for _, kid := range n.Kids {
+		r := kid.Given("resources")
+		if r == nil {
+			continue
+		}
+		for _, list := range []*node{r.Given("limits"), r.Given("requests"), r.Given("claims")} {
+			if list != nil && (list.Key == "claims" || slices.ContainsFunc(list.Kids, func(a *node) bool { return strings.HasPrefix(a.Key, "nvidia.com/") && a.Text != "0" })) {
+				return kid
+			}
+		}
+	}
+	return n.Kids[0]
+}
+
+// apartFrom is a container with a job of its own for what it says, which is native in
+// another place.
+func (k *manifest) apartFrom(prefix string) *container {
+	scratch := *k
+	scratch.spec = job.Spec{Gbatch: &job.Gbatch{}}
+	scratch.prefix = prefix
+	return newContainer(&scratch)
 }
 
 func newContainer(k *manifest) *container {
@@ -34,6 +69,7 @@ func newContainer(k *manifest) *container {
 type container struct {
 	*manifest
 	called           string // its name
+	sidecar          bool   // an init container that goes on
 	command, args    []string
 	ownUser          string // ids, where it says so itself
 	ownGroup         string
@@ -41,6 +77,7 @@ type container struct {
 	expanded         int            // bytes that came of variables
 	reference        *regexp.Regexp // to a variable; nil until it is needed
 
+	startup      *node // a probe
 	claimNode    *node // claims of devices that it uses
 	lockNode     *node // where it asks to lock memory
 	env, envFrom *node
@@ -98,11 +135,18 @@ var containerFields = []field[container]{
 	{"envFrom", func(_ *decoder, n *node, c *container) { c.envFrom = n }, false},
 	{"livenessProbe", foreign.Remark[container](hangs), false},
 	{"readinessProbe", foreign.Remark[container]("is not used: it says from when on a service sends requests, and there is none"), false},
-	{"startupProbe", foreign.Remark[container](hangs), false},
+	{"startupProbe", func(_ *decoder, n *node, c *container) { c.startup = n }, false},
 	{"resizePolicy", foreign.Remark[container]("is not used: gqueue resize changes what a running job has"), false},
 	{"lifecycle", readLifecycle, false},
 	{"volumeDevices", foreign.Refuse[container]("use volumeMounts"), false},
-	{"restartPolicy", foreign.Refuse[container]("what runs beside the container, a sidecar, is not supported: start it in the command"), false},
+	{"restartPolicy", func(d *decoder, n *node, c *container) {
+		if !strings.HasPrefix(c.prefix, "gbatch.before") {
+			d.Problem(n, "is of one container, and only init containers have one here", "remove it: the pod's restartPolicy counts, and what is begun again whenever it ends can be an init container with restartPolicy Always")
+			return
+		}
+		_, c.sidecar = d.OneOf(n, "Always")
+		d.Becomes(c.path("gbatch.sidecar"), n)
+	}, false},
 }
 
 const hangs = "is not used: nobody looks whether a program hangs; for one that may set activeDeadlineSeconds, or gbatch.idleGpu of a native job"
@@ -132,6 +176,11 @@ func (c *container) combine(d *decoder, n *node) {
 	if bytes, ok := c.amount(d, "ephemeral-storage", 1); ok {
 		c.spec.Gbatch.DiskGB = wholeGiB(bytes)
 	}
+	c.known(d)
+}
+
+// known tells of amounts of what is not known here.
+func (c *container) known(d *decoder) {
 	for _, of := range []map[string]*node{c.requests, c.limits} {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
 			switch v := of[name]; {

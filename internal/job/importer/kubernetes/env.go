@@ -290,6 +290,10 @@ func (c *container) resourceField(d *decoder, n *node) (string, bool) {
 		}
 		divisor = x
 	}
+	if of := text("containerName"); of != "" && of != c.called {
+		d.Problem(n, fmt.Sprintf("is about the container %s, and only its own amounts are known in a container", document.Quote(of)), "write the amount")
+		return "", false
+	}
 	_, name, _ := strings.Cut(resource, ".")
 	granted := map[string]float64{"cpu": float64(c.spec.Request.Resources.CPUs), "memory": float64(c.spec.Request.Resources.CPUMemoryGB) * (1 << 30),
 		"ephemeral-storage": float64(c.spec.Gbatch.DiskGB) * (1 << 30)}

@@ -172,7 +172,7 @@ type fileSecret struct {
 func (k *manifest) declareSecrets(d *decoder) {
 	g := k.spec.Gbatch
 	all := g.Files
-	for _, b := range g.Before {
+	for _, b := range k.spec.Programs() {
 		all = slices.Concat(all, b.Files)
 	}
 	for _, f := range all {

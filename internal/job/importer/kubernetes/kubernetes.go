@@ -1,6 +1,6 @@
-// Package kubernetes reads manifests of batch/v1, Jobs and CronJobs, with one container
-// and such as run before it, and config maps and secrets that lie beside them. It is
-// pure.
+// Package kubernetes reads manifests of batch/v1, Jobs and CronJobs, with their containers,
+// of which one becomes the job's own, and config maps and secrets that lie beside them. It
+// is pure.
 package kubernetes
 
 import (
@@ -49,10 +49,15 @@ type manifest struct {
 	mainNode    *node
 	inits       []*container
 	initNodes   []*node
-	runsDynamic bool   // something is known on the node only
-	queue       string // of Kueue, which has the job on hold until it may run
-	held        *node  // suspend: true
-	subdomain   *node  // where pods find each other by name
+	mates       []*container // beside the main one
+	mateNodes   []*node
+	along       amounts // of sidecars
+	together    bool    // the first of them that fails ends the others
+	codesOf     *node   // a rule about the exit code of one container
+	runsDynamic bool    // something is known on the node only
+	queue       string  // of Kueue, which has the job on hold until it may run
+	held        *node   // suspend: true
+	subdomain   *node   // where pods find each other by name
 
 	nearTerms  []podTerm // pods beside which this job's must run
 	apartTerms []podTerm // pods beside which they may not
@@ -213,6 +218,9 @@ func readFailurePolicy(d *decoder, n *node, k *manifest) {
 		d.Elements(n, func(n *node) {
 			var r job.RetryRule
 			before := d.Count()
+			if codes := n.Given("onExitCodes"); codes != nil && codes.Given("containerName") != nil {
+				k.codesOf = codes.Given("containerName")
+			}
 			if document.Object(d, n, ruleFields, &r); d.Count() == before {
 				d.Becomes(fmt.Sprintf("gbatch.retry.rules[%d]", len(k.rules)), n)
 				k.rules = append(k.rules, r)
@@ -235,7 +243,7 @@ var ruleFields = []field[job.RetryRule]{
 }
 
 var exitFields = []field[job.RetryRule]{
-	{"containerName", func(d *decoder, n *node, _ *job.RetryRule) { d.Str(n) }, false},
+	{"containerName", func(d *decoder, n *node, _ *job.RetryRule) { d.Str(n) }, false}, // see containers
 	{"operator", func(d *decoder, n *node, _ *job.RetryRule) { d.OneOf(n, "In", "NotIn") }, true},
 	{"values", func(d *decoder, n *node, r *job.RetryRule) {
 		to, low := &r.ExitCodes, 1

@@ -14,7 +14,7 @@ var lifecycleFields = []field[container]{
 	{"postStart", foreign.Refuse[container]("let the command start it beside the program: in a shell `HOOK & exec PROGRAM`; what is to end before the program begins can be an init container"), false},
 	{"stopSignal", func(d *decoder, n *node, c *container) {
 		if c.prefix != "" {
-			d.Problem(n, "is of an init container, which is stopped as the job's own", "remove it, or give it to the container")
+			d.Problem(n, "is of another container than the job's own, as which it is stopped", "remove it, or give it to the first container")
 			return
 		}
 		if word, ok := d.OneOf(n, "SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"); ok {

@@ -28,8 +28,14 @@ func podFields() []field[manifest] {
 	return []field[manifest]{
 		{"containers", readContainers, true},
 		{"volumes", func(*decoder, *node, *manifest) {}, false}, // read before
-		{"restartPolicy", func(d *decoder, n *node, _ *manifest) {
-			if word, _ := d.OneOf(n, "Never", "OnFailure"); word == "OnFailure" {
+		{"restartPolicy", func(d *decoder, n *node, k *manifest) {
+			word, _ := d.OneOf(n, "Never", "OnFailure")
+			switch {
+			case word != "OnFailure":
+			case containersOf(n) > 1:
+				k.together = true
+				d.Note(n, "OnFailure has the first container that fails end the others: all of them are tried again in fresh ones, as backoffLimit allows")
+			default:
 				d.Note(n, "OnFailure is as Never here: what failed is tried again in a fresh container, as backoffLimit allows")
 			}
 		}, false},
@@ -66,7 +72,7 @@ func podFields() []field[manifest] {
 		{"ephemeralContainers", foreign.Refuse[manifest]("use gexec in the running job"), false},
 		{"hostPID", foreign.Refuse[manifest]("jobs have processes of their own"), false},
 		{"hostIPC", foreign.Refuse[manifest]("jobs have shared memory of their own"), false},
-		{"shareProcessNamespace", foreign.Refuse[manifest]("a job has one container"), false},
+		{"shareProcessNamespace", foreign.Refuse[manifest]("containers of a job see their own processes only; they share volumes and the network"), false},
 		{"runtimeClassName", foreign.Remark[manifest]("is not used: GPUs need no runtime class here"), false},
 		{"imagePullSecrets", foreign.Remark[manifest]("is not used: put USER:PASSWORD@ in front of the image, or let the site configure the login on its nodes"), false},
 		{"tolerations", foreign.Remark[manifest]("is not used: nodes have no taints here"), false},
@@ -93,6 +99,14 @@ const (
 	noAPI     = "is not used: there is no Kubernetes to talk to"
 	nodeNames = "is not used: names are resolved as on the node"
 )
+
+// containersOf is how many containers the pod has that a field is of.
+func containersOf(field *node) int {
+	if list := field.Up.Given("containers"); list != nil && list.Kind == document.ArrayKind {
+		return len(list.Kids)
+	}
+	return 1
+}
 
 // readDNS takes what leaves the meaning of names as it is: servers behind the one that is
 // asked first, those that know public names, and how they are asked.

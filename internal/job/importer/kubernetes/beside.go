@@ -1,0 +1,112 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+
+	"gbatch/internal/document"
+)
+
+// amounts are what containers ask for beside the job's own.
+type amounts struct{ milli, bytes int64 }
+
+func (a amounts) cores() int { return int((a.milli + 999) / 1000) }
+
+func (a amounts) gib() int {
+	if a.bytes == 0 {
+		return 0
+	}
+	return wholeGiB(a.bytes)
+}
+
+// goesOn says that a container runs at the same time as the job's own.
+func (c *container) goesOn() bool { return c.sidecar || strings.HasPrefix(c.prefix, "gbatch.beside") }
+
+// alongside adds what containers ask for that run at the same time: a pod has the sum.
+func (k *manifest) alongside(d *decoder) {
+	own := amounts{int64(k.spec.Request.Resources.CPUs) * 1000, int64(k.spec.Request.Resources.CPUMemoryGB) << 30}
+	if x, ok := k.main.asked("cpu", 1000); ok {
+		own.milli = x
+	}
+	if x, ok := k.main.asked("memory", 1); ok {
+		own.bytes = x
+	}
+	if k.main.startup != nil {
+		d.Note(k.main.startup, hangs)
+	}
+	several := false
+	for i, c := range append(append([]*container(nil), k.inits...), k.mates...) {
+		if !c.goesOn() {
+			continue
+		}
+		several = true
+		at := append(append([]*node(nil), k.initNodes...), k.mateNodes...)[i]
+		own.add(k.joins(d, c, at))
+	}
+	if !several {
+		return
+	}
+	r := &k.spec.Request.Resources
+	if r.CPUs != own.cores() || r.CPUMemoryGB != own.gib() {
+		d.Note(k.mainNode, fmt.Sprintf("has %d cores and %d GiB with the containers that run beside it: they are asked for together", own.cores(), own.gib()))
+	}
+	r.CPUs, r.CPUMemoryGB = own.cores(), own.gib()
+	if k.codesOf != nil && len(k.mates) > 0 {
+		d.Problem(k.codesOf, "is one of several containers, and a rule is about the exit code of whichever failed first", "remove it, where the code says enough")
+	}
+}
+
+func (a *amounts) add(b amounts) { a.milli, a.bytes = a.milli+b.milli, a.bytes+b.bytes }
+
+// joins is what a container asks for that runs beside the job's own.
+func (k *manifest) joins(d *decoder, c *container, n *node) (a amounts) {
+	a.milli, _ = c.amount(d, "cpu", 1000)
+	a.bytes, _ = c.amount(d, "memory", 1)
+	if disk, ok := c.amount(d, "ephemeral-storage", 1); ok {
+		k.spec.Gbatch.DiskGB += wholeGiB(disk)
+	}
+	if gpus, ok := c.amount(d, "nvidia.com/gpu", 1); ok {
+		c.spec.Request.Resources.GPUs = float64(gpus)
+	}
+	c.modelled(d)
+	c.claimed(d)
+	c.known(d)
+	if c.spec.Request.Resources.GPUs > 0 {
+		d.Problem(n, "asks for GPUs, and a job has those of one container", "ask for all of them in one container; in a native job several can have the same, by gpus of gbatch.beside")
+	}
+	c.spec.Request.Resources.CPUs, c.spec.Request.Resources.CPUMemoryGB = a.cores(), a.gib()
+	switch {
+	case c.startup != nil && c.sidecar:
+		d.Problem(c.startup, "is what the containers after it wait for, and nobody looks here whether a program is up", "have them wait in their commands, as `until nc -z localhost PORT; do sleep 1; done; exec PROGRAM`")
+	case c.startup != nil:
+		d.Note(c.startup, hangs)
+	}
+	if c.sidecar {
+		k.along.add(a)
+	}
+	return a
+}
+
+// asked is amount, of what was told of before.
+func (c *container) asked(name string, scale float64) (int64, bool) {
+	n := c.of(name)
+	if n == nil {
+		return 0, false
+	}
+	x, err := parseQuantity(n.Text)
+	return int64(x * scale), err == nil && x*scale <= 1<<53
+}
+
+// ownMemory is the bound on a container's memory within that of all, MiB; 0: it has none.
+func (c *container) ownMemory(d *decoder) int {
+	n := c.limits["memory"]
+	if n == nil || n.Kind == document.NullKind {
+		return 0
+	}
+	bytes, ok := c.asked("memory", 1)
+	if !ok {
+		return 0
+	}
+	d.Becomes(c.path("gbatch.memoryMb"), n)
+	return max(8, int((bytes+(1<<20)-1)>>20))
+}
