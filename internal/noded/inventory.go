@@ -39,6 +39,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		Gang:       a.network.Gangs(),
 		NoHost:     a.network.NoHost(),
 		Privileged: a.cfg.AllowPrivileged,
+		Several:    true,
 	}
 	if a.node.NoMaps == nil { // else jobs are not root
 		inv.Capabilities = a.cfg.AllowCapabilities

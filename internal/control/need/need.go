@@ -23,6 +23,8 @@ const (
 	featurePrivileged = "PRIVILEGED" // privileged jobs may run there
 	featureCapability = "CAP_"       // and its name: jobs may ask for it there
 
+	featureSeveral = "PROGRAMS_BESIDE" // several programs of a job can run at once
+
 	featureRuntime    = "RUNTIME_"     // and its name: containers can be run by it
 	featureRuntimeGPU = "RUNTIME_GPU_" // and its name: those with GPUs too
 )
@@ -42,6 +44,9 @@ func Has(inv state.Inventory) []string {
 	if inv.Privileged {
 		list = append(list, featurePrivileged)
 	}
+	if inv.Several {
+		list = append(list, featureSeveral)
+	}
 	for _, c := range inv.Capabilities {
 		list = append(list, featureCapability+string(c))
 	}
@@ -54,7 +59,13 @@ func Has(inv state.Inventory) []string {
 }
 
 // Of are the features that a job needs.
-func Of(s *job.Spec) []string { return slices.Concat(network(s), privilege(s), runtime(s)) }
+func Of(s *job.Spec) []string {
+	list := slices.Concat(network(s), privilege(s), runtime(s))
+	if s.Several() {
+		list = append(list, featureSeveral)
+	}
+	return list
+}
 
 // runtime are the features that a job needs for its runtime.
 func runtime(s *job.Spec) []string {

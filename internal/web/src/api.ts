@@ -487,6 +487,7 @@ export type Inventory = {
   noHost?: boolean
   privileged?: boolean
   runtimes?: Array<Runtime> | null
+  several?: boolean
   simulated?: boolean
   storage: Array<Root> | null
   version: string
