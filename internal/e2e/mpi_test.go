@@ -127,19 +127,28 @@ func saidHello(tasks int) string {
 	return strings.Join(lines, "")
 }
 
-// TestMPICH: MPICH of Debian meets over two nodes, started by srun.
+// TestMPICH: MPICH of Debian meets over two nodes, started by srun. Over TCP it stands still in
+// MPI_Finalize now and then on a busy machine, under its own mpiexec too: then it is begun again.
 func TestMPICH(t *testing.T) {
 	ref := mpiImage(t, "mpich")
 	t.Parallel()
 	s := newSite(t, siteOptions{nodes: 2})
 	id := s.file(`#!/bin/sh
 #SBATCH --image=` + ref + ` -N 2 -n 6 --mem=1G
-srun --mpi=pmi2 -o /tmp/out -e /tmp/err /app/hello; echo code $?
-sort /tmp/out; cat /tmp/err
-srun --mpi=pmi2 -n 3 -N 1 -m cyclic /app/hello | sort
+hello() {
+	for try in 1 2 3 4 5; do
+		timeout 30 srun --mpi=pmi2 -o /tmp/out -e /tmp/err "$@" /app/hello 2> /tmp/said && break
+	done
+	code=$?
+	echo code $code
+	[ $code = 0 ] || cat /tmp/said
+	sort /tmp/out
+}
+hello; cat /tmp/err
+hello -n 3 -N 1 -m cyclic
 `)
 	d := s.wait(id)
-	if out := s.must("glog", id); endOf(d) != finished || out != "code 0\n"+saidHello(6)+saidHello(3) {
+	if out := s.must("glog", id); endOf(d) != finished || out != "code 0\n"+saidHello(6)+"code 0\n"+saidHello(3) {
 		t.Errorf("%s\n%s", out, describe(d))
 	}
 }
