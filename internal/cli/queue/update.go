@@ -24,7 +24,7 @@ import (
 // Update is gqueue update.
 type Update struct {
 	ID       string `arg:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
-	CPUs     int    `name:"cpus" help:"Cores for each of its containers."`
+	CPUs     *int   `name:"cpus" help:"Cores for each of its containers."`
 	Priority *int   `help:"Of a waiting job: what is added to its priority. Only operators may raise it."`
 	Mem      string `placeholder:"SIZE" help:"Memory for each of its containers, without its tmpfs, as 64G."`
 
@@ -48,13 +48,19 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
+	cpus := 0
+	if o.CPUs != nil {
+		if cpus = *o.CPUs; cpus < 1 {
+			return exit.Usagef("--cpus %d: want 1 or more", cpus)
+		}
+	}
 	changes := change != api.JobChange{}
 	switch {
-	case !changes && o.CPUs == 0 && mem == 0:
+	case !changes && cpus == 0 && mem == 0:
 		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --time-min, --priority, --name, --project or --qos")
 	case !changes:
-		return o.resize(ctx, a, mem)
-	case o.CPUs+mem > 0:
+		return o.resize(ctx, a, &api.ResourcesRequest{CPUs: cpus, CPUMemoryGB: mem})
+	case cpus+mem > 0:
 		return exit.Usagef("--cpus and --mem go to a job's nodes, the others to the controller: give them in two commands")
 	}
 	resp, err := a.Client.Action(ctx, "update", &api.ActionRequest{IDs: []string{o.ID}, Change: &change})
@@ -111,6 +117,8 @@ func (o *Update) memory() (int, error) {
 	switch {
 	case err != nil:
 		return 0, exit.Usagef("--mem %q: %w", o.Mem, err)
+	case mib == 0:
+		return 0, exit.Usagef("--mem %s: a container needs some", o.Mem)
 	case mib < 1024 && strings.Trim(o.Mem, "0123456789") == "":
 		return 0, exit.Usagef("--mem %s is of MiB, and less than the least that can be given: write %sG for GiB", o.Mem, o.Mem)
 	}
@@ -119,8 +127,8 @@ func (o *Update) memory() (int, error) {
 
 // resize gives a running job other CPU and memory, and waits until its nodes
 // have done so or said why not. 0 keeps what it has.
-func (o *Update) resize(ctx context.Context, a *cli.App, mem int) error {
-	resp, err := a.Client.Resize(ctx, o.ID, &api.ResourcesRequest{CPUs: o.CPUs, CPUMemoryGB: mem})
+func (o *Update) resize(ctx context.Context, a *cli.App, want *api.ResourcesRequest) error {
+	resp, err := a.Client.Resize(ctx, o.ID, want)
 	if err != nil {
 		return err
 	}

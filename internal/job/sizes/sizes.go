@@ -31,11 +31,11 @@ func Parse(s string) (mib int64, err error) {
 		}
 		number = number[:n-1]
 	}
-	x, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || x > 1<<30 || strings.Trim(number, "0123456789") != "" {
+	if number == "" || strings.Trim(number, "0123456789") != "" {
 		return 0, errors.New("want a number of MiB, or a number and K, M, G or T")
 	}
-	if mib = (x*unit + 1023) >> 10; mib > most {
+	x, err := strconv.ParseInt(number, 10, 64)
+	if mib = (x*unit + 1023) >> 10; err != nil || x > 1<<30 || mib > most { // digits alone are wrong by being too many
 		return 0, errors.New("is too much")
 	}
 	return mib, nil
