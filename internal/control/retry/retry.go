@@ -92,7 +92,7 @@ func Decide(f Failure) Decision {
 		switch {
 		case r.JobLimit != nil && f.JobWide+1 > *r.JobLimit:
 			v.WholeJob, v.Reason = true, job.BackoffLimit
-			return fail(fmt.Sprintf("%d failures, of all attempts together, are more than gbatch.retry.jobLimit, %d", f.JobWide+1, *r.JobLimit))
+			return fail(beyond(f.JobWide+1, *r.JobLimit))
 		case r.Limit > 0 && v.After.Failures > r.Limit:
 			return fail(fmt.Sprintf("it has failed %d times, and gbatch.retry.limit is %d", v.After.Failures, r.Limit))
 		case r.Limit == 0 && r.JobLimit == nil && window == 0:
@@ -183,4 +183,12 @@ func Interrupted(r *job.Retry) bool { return r != nil && handles(r, job.OnInterr
 
 func handles(r *job.Retry, event string) bool {
 	return len(r.On) == 0 || slices.Contains(r.On, event)
+}
+
+// beyond says that a job has failed too often. Where it may not fail at all the failure says it.
+func beyond(failures, limit int) string {
+	if limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d failures, of all attempts together, are more than gbatch.retry.jobLimit, %d", failures, limit)
 }
