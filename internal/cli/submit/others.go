@@ -127,6 +127,11 @@ func unknown(name string, own []*kong.Flag) error {
 	if hint := notDockers[name]; hint != "" {
 		return exit.Usagef("there is no flag %s: %s", name, hint)
 	}
+	if len(name) == 2 { // in the other case, perhaps
+		if f := flagOf(own, otherCase(name)); f != nil {
+			return exit.Usagef("there is no flag %s; did you mean -%c, --%s?", name, f.Short, f.Name)
+		}
+	}
 	names := slurm.Names()
 	for _, f := range own {
 		if !f.Hidden {
@@ -140,4 +145,12 @@ func unknown(name string, own []*kong.Flag) error {
 		return exit.Usagef("there is no flag %s; did you mean %s?", name, near)
 	}
 	return exit.Usagef("there is no flag %s", name)
+}
+
+// otherCase is a short flag with a large letter for a small one, or the other way round.
+func otherCase(name string) string {
+	if lower := strings.ToLower(name); lower != name {
+		return lower
+	}
+	return strings.ToUpper(name)
 }

@@ -168,3 +168,15 @@ func TestImagesOwnCommand(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOtherCase: a letter that is no flag, and is one in the other case, is said with that.
+func TestOtherCase(t *testing.T) {
+	for given, want := range map[string]string{
+		"-g2": "there is no flag -g; did you mean -G, --gpus?", "-T": "there is no flag -T; did you mean -t, --time?", "-9": "there is no flag -9",
+	} {
+		_, _, err := typed(t, "job.json", given)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", given, err, want)
+		}
+	}
+}
