@@ -290,7 +290,7 @@ func (n *Network) Sweep() (removed []string, err error) {
 }
 
 func (n *Network) sweep() (removed []string, err error) {
-	links, err := n.host.LinkList()
+	links, err := whole(n.host.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("sweep networks: %w", err)
 	}

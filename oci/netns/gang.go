@@ -136,7 +136,7 @@ func hardware(a netip.Addr) net.HardwareAddr {
 func (n *Network) isOwn(a netip.Addr) bool { return n.linkOf(a) != nil }
 
 func (n *Network) linkOf(a netip.Addr) netlink.Link {
-	addrs, err := n.host.AddrList(nil, unix.AF_INET)
+	addrs, err := whole(func() ([]netlink.Addr, error) { return n.host.AddrList(nil, unix.AF_INET) })
 	if err != nil {
 		return nil
 	}

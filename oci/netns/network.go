@@ -110,7 +110,7 @@ func open(cfg Config) (*Network, error) {
 }
 
 func (n *Network) begin() error {
-	links, err := n.host.LinkList()
+	links, err := whole(n.host.LinkList)
 	if err != nil {
 		return fmt.Errorf("list interfaces: %w", err)
 	}
@@ -171,7 +171,7 @@ func (n *Network) gateway() netip.Addr { return address(n.cfg.Subnet, gatewayNum
 // checkSubnet refuses a subnet that the machine already uses for something
 // else: its traffic would end up in containers.
 func (n *Network) checkSubnet() error {
-	routes, err := n.host.RouteList(nil, unix.AF_INET)
+	routes, err := whole(func() ([]netlink.Route, error) { return n.host.RouteList(nil, unix.AF_INET) })
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
 	}
@@ -202,7 +202,7 @@ func isNodes(link string) bool {
 
 func (n *Network) uplinkMTU() int {
 	const usual = 1500
-	routes, err := n.host.RouteList(nil, unix.AF_INET)
+	routes, err := whole(func() ([]netlink.Route, error) { return n.host.RouteList(nil, unix.AF_INET) })
 	if err != nil {
 		return usual
 	}
