@@ -71,10 +71,13 @@ func TestRetries(t *testing.T) {
 	if r := s.run("gsubmit", "--follow", s.write(retried.json())); r.code != 0 || r.out != "try 1\ntry 2\ntry 3\n" {
 		t.Errorf("all tries, followed: %v", r)
 	}
-	for try, want := range map[string]string{"1": "try 1\n", "2": "try 2\n", "3": "try 3\n", "0": "try 3\n"} {
+	for try, want := range map[string]string{"1": "try 1\n", "2": "try 2\n", "3": "try 3\n"} {
 		if out := s.must("glog", "--try", try, third); out != want {
 			t.Errorf("glog --try %s: %q", try, out)
 		}
+	}
+	if out := s.must("glog", third); out != "try 3\n" {
+		t.Errorf("glog of no try: %q", out)
 	}
 	if r := s.run("glog", "--try", "4", third); r.code != 1 || !strings.Contains(r.err, "has not begun its try 4: it had 3") {
 		t.Errorf("a try that never was: %v", r)
