@@ -99,19 +99,19 @@ func (h *held) answered(host string, resp *http.Response) {
 // watch asks who leads, until ctx is done.
 func (h *held) watch(ctx context.Context) {
 	pause := askAgain
-	for try := 1; ctx.Err() == nil; {
+	for try := 0; ctx.Err() == nil; {
 		at, name := h.waits()
-		host := h.hosts[(slices.Index(h.hosts, at)+try)%len(h.hosts)]
-		if host == at {
-			try++
-			continue
+		others := slices.DeleteFunc(slices.Clone(h.hosts), func(host string) bool { return host == at })
+		if len(others) == 0 {
+			return // an address that names one twice
 		}
 		began := time.Now()
-		leader, err := h.ask(ctx, host, name)
-		if err == nil && leader != "" {
+		leader, err := h.ask(ctx, others[try%len(others)], name)
+		known := err == nil && leader != ""
+		if known {
 			h.moved(leader)
 		}
-		if err == nil && leader != "" && time.Since(began) > askAgain {
+		if known && time.Since(began) > askAgain {
 			pause = askAgain
 			continue
 		}

@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +18,7 @@ import (
 // stage is three controllers: the first one has what it was asked and stands still, and
 // another one leads after a while.
 type stage struct {
+	mu     sync.Mutex                 // guards asked
 	leads  func() string              // as the other two say
 	knows  map[string]bool            // hosts that can be asked who leads
 	asked  map[string]int             // how often each host was
@@ -34,11 +37,11 @@ func (s *stage) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return out, nil
 	case !s.knows[name]:
-		s.asked[name]++
+		s.ask(name)
 		out.StatusCode, out.Body = http.StatusMisdirectedRequest, http.NoBody
 		return out, nil
 	}
-	s.asked[name]++
+	s.ask(name)
 	for end := time.Now().Add(50 * time.Second); s.leads() == r.URL.Query().Get("not") && time.Now().Before(end); {
 		if err := Sleep(r.Context(), time.Second); err != nil {
 			return nil, err
@@ -46,6 +49,18 @@ func (s *stage) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	out.Body = io.NopCloser(strings.NewReader(`{"name":"` + s.leads() + `"}`))
 	return out, nil
+}
+
+func (s *stage) ask(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[name]++
+}
+
+func (s *stage) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.asked)
 }
 
 // endless is an answer of which nothing more comes until it is given up.
@@ -99,8 +114,8 @@ func TestLeaderElsewhere(t *testing.T) {
 				if late := time.Since(began) - tc.at; late < 0 || late > heldAfter+heldSpread+time.Second && st.knows["c"] == st.knows["b"] {
 					t.Errorf("it ends %v after another one leads", late)
 				}
-				if n := st.asked["b"] + st.asked["c"]; n > tc.asked || st.asked["a"] > 0 {
-					t.Errorf("asked %v who leads, want %d at most, and not a", st.asked, tc.asked)
+				if asked := st.counts(); asked["b"]+asked["c"] > tc.asked || asked["a"] > 0 {
+					t.Errorf("asked %v who leads, want %d at most, and not a", asked, tc.asked)
 				}
 				if _, err := c.NodeSync(t.Context(), "n", &api.SyncRequest{}); err != nil {
 					t.Errorf("the next one: %v", err)
@@ -138,6 +153,26 @@ func TestStreamElsewhere(t *testing.T) {
 		go func() { <-resp.Body.(*heldBody).ctx.Done(); cancel() }()
 		if _, err := resp.Body.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "controller c leads now") {
 			t.Errorf("it ends by: %v", err)
+		}
+	})
+}
+
+// TestOneHostTwice: an address that names one controller twice has nobody else to ask, and asks nobody.
+func TestOneHostTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		st := &stage{asked: map[string]int{}, answer: func(string) io.ReadCloser { return nil }}
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://a:1/v1/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := newSeveral(st, []string{"a:1", "a:1"}).RoundTrip(r); err == nil {
+			resp.Body.Close()
+			t.Error("it was answered")
+		}
+		if asked := st.counts(); len(asked) > 0 {
+			t.Errorf("asked who leads: %v", asked)
 		}
 	})
 }

@@ -35,6 +35,7 @@ func TestSeveralPrograms(t *testing.T) {
 		t.Errorf("a program that runs before: %v", r)
 	}
 	node("new", true)
+	w.restart() // what the node said is kept
 	submit("beside", &job.Gbatch{Beside: []job.Before{{Name: "db", Image: "db"}}})
 	w.schedule()
 	if at := w.c.jobs.get(2).Attempt; at == nil || at.Ranks[0].Alloc.Node != "new" {
