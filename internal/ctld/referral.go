@@ -106,7 +106,7 @@ func (a *asked) serve(w http.ResponseWriter, r *http.Request) {
 
 // leader is the same of a controller that leads, or is the only one.
 func (s *Server) leader(ctx context.Context, _ *struct {
-	Not string `query:"not" doc:"answer when another controller than this one leads, or after a minute"`
+	Not string `query:"not" doc:"the controller that the asker knows to lead"`
 }) (*api.Leader, error) {
 	if s.leads == nil {
 		return new(api.Leader), nil

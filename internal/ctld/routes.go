@@ -118,7 +118,7 @@ func (s *Server) ofControllers() []route.Route {
 	}
 	h := &controllers.Handlers{Members: members, Dir: s.rules.Now().Dir, Loop: s.loop}
 	return []route.Route{
-		route.JSON("GET "+api.PathLeader, access.ByAnyone, s.leader).Is("get-leader", "Which of several controllers leads"),
+		route.JSON("GET "+api.PathLeader, access.ByAnyone, s.leader).Is("get-leader", "Which of several controllers leads. With `not`, one that does not lead answers when it is another one than that, or after a minute"),
 		route.JSON("GET "+api.PathControllers, access.ByOperators, h.List).Is("list-controllers", "List the controllers that have all records in common"),
 		route.JSON("POST "+api.PathControllers, access.ByAdmins, h.Add).Is("add-controller", "Let another controller take part; only root on the machine of the one that leads, as the answer has all keys"),
 		route.Done("DELETE "+api.PathController, access.ByAdmins, h.Remove).Is("remove-controller", "Let a controller take part no longer"),

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbatch/internal/document"
@@ -34,14 +35,12 @@ func (k *manifest) alongside(d *decoder) {
 	if k.main.startup != nil {
 		d.Note(k.main.startup, hangs)
 	}
-	several := false
-	for i, c := range append(append([]*container(nil), k.inits...), k.mates...) {
-		if !c.goesOn() {
-			continue
+	several, nodes := false, slices.Concat(k.initNodes, k.mateNodes)
+	for i, c := range slices.Concat(k.inits, k.mates) {
+		if c.goesOn() {
+			several = true
+			own.add(k.joins(d, c, nodes[i]))
 		}
-		several = true
-		at := append(append([]*node(nil), k.initNodes...), k.mateNodes...)[i]
-		own.add(k.joins(d, c, at))
 	}
 	if !several {
 		return
