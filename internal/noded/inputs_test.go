@@ -178,8 +178,8 @@ func (d *dataSite) slowly(prefix string, first int) (letGo func()) {
 			select {
 			case <-gate:
 			case <-r.Context().Done():
-				panic(http.ErrAbortHandler)
 			}
+			panic(http.ErrAbortHandler) // who asked is dead, and all of a part that it sent may have come
 		}
 		return false
 	})
