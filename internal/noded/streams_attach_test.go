@@ -118,8 +118,9 @@ func TestAttachShell(t *testing.T) {
 	p.input("echo $((6*7)); sleep 1000\n")
 	p.shows("42\r\n")
 	until(t, "the command to be interrupted", func() bool {
-		p.input("\x03")
-		return strings.Contains(s.read(api.StreamRequest{Kind: "log", Rank: id}), "^C")
+		p.input("\x03") // one that comes between two commands is shown, and interrupts none
+		_, after, _ := strings.Cut(s.read(api.StreamRequest{Kind: "log", Rank: id}), "^C")
+		return strings.Contains(after, "# ")
 	})
 	p.input(fmt.Sprintf("echo $((%d+1)); exit 6\n", 1000))
 	p.shows("1001\r\n")
