@@ -14,8 +14,8 @@ import (
 	"gbatch/internal/job"
 )
 
-// TestTools asks as submitit, Snakemake, its plug-in, Nextflow, ReFrame and
-// simple_slurm ask for jobs that have just been given a node, for those of an array of
+// TestTools asks as submitit, Snakemake, its plug-in, Nextflow, ReFrame, Parsl, Toil
+// and simple_slurm ask for jobs that have just been given a node, for those of an array of
 // which some tasks wait, and for an array that has ended.
 func TestTools(t *testing.T) {
 	for line, want := range map[string]string{
@@ -26,6 +26,10 @@ func TestTools(t *testing.T) {
 		"sacct -X --parsable2 --noheader --format=JobIdRaw,State --name chosen":  "30|RUNNING\n",
 		"sacct -X -n -P -o JobID,State -s R -S now-2days -a --name chosen,tasks": "30|RUNNING\n31_0|RUNNING\n",
 		"sacct -n -P -X -o JobID,State -S now-2days -a --name bad":               "36_0|FAILED\n",
+		"sacct -X --noheader -P --format=jobid,state%20 --job 30":                "30|RUNNING\n", // Parsl cuts --jobs short
+		"squeue --noheader --format=%i|%t --job 30":                              "30|CF\n",
+		"sacct -n -j 30 --format JobIDRaw,State,ExitCode -P":                     "30|RUNNING|0:0\n",
+		"squeue -h --format %i|%t|%M -j 30":                                      "30|CF|0:00\n",
 		"squeue --noheader -o %i|%t -t all -p 1 -u ann":                          "31_[2-3]|PD\n31_0|R\n31_1|CD\n36_0|F\n30|CF\n",
 		"squeue --format=%i|%T --states=all --noheader --name chosen":            "30|CONFIGURING\n",
 		"squeue -h -j 30,36 -o %i|%T|%N|%r":                                      "30|CONFIGURING|gpu01|None\n",

@@ -110,6 +110,9 @@ func Parse(args []string, options []Option) (rest []string, err error) {
 			set.AddFlag(f)
 		}
 	}
+	set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(whole(name, options))
+	})
 	if err = set.Parse(args); err == nil {
 		return set.Args(), nil
 	}
@@ -135,6 +138,31 @@ func Parse(args []string, options []Option) (rest []string, err error) {
 		return nil, notPlayed("-h", options)
 	}
 	return nil, exit.Usagef("%w", err)
+}
+
+// whole is the name of a long option that may have been cut short, as getopt_long
+// takes it: one that begins so, where no other option does. The names of one option
+// are no doubt between options.
+func whole(name string, options []Option) string {
+	found, of := name, -1
+	for i, o := range options {
+		for _, n := range o.names {
+			long, is := strings.CutPrefix(n, "--")
+			switch {
+			case n == name || is && long == name:
+				return name
+			case !is || !strings.HasPrefix(long, name):
+			case of < 0:
+				found, of = long, i
+			case of != i:
+				of = len(options) // several begin so; one may still be called so
+			}
+		}
+	}
+	if of == len(options) {
+		return name
+	}
+	return found
 }
 
 // notPlayed says which options there are instead.

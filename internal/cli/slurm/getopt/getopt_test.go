@@ -36,6 +36,11 @@ func TestParse(t *testing.T) {
 		"-hl":                   {err: "option -l is not played here: use gqueue"},
 		"-z":                    {err: "option -z is not played here: there are -u --user --uid, -o --format, -m --me, -h --noheader"},
 		"--users=x":             {err: "option --users is not played here: there are -u --user --uid, -o --format, -m --me, -h --noheader"},
+		"--us ann --f=%i --no":  {user: "ann", format: "%i"},
+		"--u ann":               {user: "ann"},
+		"--me --ui ann":         {user: "ann", me: "true"},
+		"--lon":                 {err: "option --long is not played here: use gqueue"},
+		"--n=1":                 {err: "option --noheader takes no value"},
 		"--help":                {err: "option --help is not played here: there are -u --user --uid, -o --format, -m --me, -h --noheader"},
 	}
 	for line, want := range tests {
