@@ -64,6 +64,13 @@ func mpiImage(t *testing.T, flavour string, beside ...string) string {
 	if out, err := exec.Command(cc, source, "-o", hello).CombinedOutput(); err != nil {
 		t.Fatalf("compile: %v: %s", err, out)
 	}
+	return hostImage(t, flavour, map[string]string{"app/hello": hello}, beside)
+}
+
+// hostImage is an image with programs of this machine, files and directories of it
+// beside them, and the libraries that these need.
+func hostImage(t *testing.T, name string, programs map[string]string, beside []string) string {
+	t.Helper()
 	layer := map[string]imagetest.File{}
 	add := func(name, at string) {
 		body, err := os.ReadFile(name)
@@ -86,7 +93,9 @@ func mpiImage(t *testing.T, flavour string, beside ...string) string {
 			}
 		}
 	}
-	add(hello, "app/hello")
+	for at, name := range programs {
+		add(name, at)
+	}
 	for _, path := range beside {
 		if err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
 			if err == nil {
@@ -104,7 +113,7 @@ func mpiImage(t *testing.T, flavour string, beside ...string) string {
 	for _, name := range slices.Sorted(maps.Keys(layer)) {
 		files = append(files, layer[name])
 	}
-	ref, err := open.push("demo/"+flavour+":1", imagetest.Options{Busybox: true, Layers: [][]imagetest.File{files}})
+	ref, err := open.push("demo/"+name+":1", imagetest.Options{Busybox: true, Layers: [][]imagetest.File{files}})
 	if err != nil {
 		t.Fatal(err)
 	}
