@@ -73,27 +73,22 @@ type command interface{ connection() *Connection }
 
 func (c *Connection) connection() *Connection { return c }
 
-// worded is a command that may be given words alone, and has no defaults of its own.
-// Making a model of its flags for them would take a quarter of the command's time.
-type worded interface {
-	Words(words []string)
-	Run(context.Context, *App) error
-}
-
 // timeout is the default of Connection.Timeout.
 const timeout = 30 * time.Second
 
-// onlyWords says whether there are arguments and none is a flag.
-func onlyWords(args []string) bool {
-	return len(args) > 0 && !slices.ContainsFunc(args, func(arg string) bool { return arg == "" || arg[0] == '-' })
-}
-
 // Main runs a command on the process's arguments and streams and exits.
 func Main(p Program, cmd command) {
-	if _, ok := cmd.(worded); ok && onlyWords(os.Args[1:]) {
+	if c, ok := plainly(cmd, os.Args[1:]); ok {
 		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
+		os.Exit(New().runPlain(p, c))
 	}
 	os.Exit(New().Run(p, cmd, os.Args[1:]))
+}
+
+// runPlain runs a command that has its arguments.
+func (a *App) runPlain(p Program, c worded) int {
+	a.Output = outputOf(c)
+	return a.Do(p, c.connection(), func(ctx context.Context) error { return c.Run(ctx, a) })
 }
 
 // exited is the panic by which a flag such as --help ends the run.
@@ -111,10 +106,8 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 			panic(v)
 		}
 	}()
-	if c, ok := cmd.(worded); ok && onlyWords(args) {
-		c.Words(args)
-		cmd.connection().Timeout = timeout
-		return a.Do(p, cmd.connection(), func(ctx context.Context) error { return c.Run(ctx, a) })
+	if c, ok := plainly(cmd, args); ok {
+		return a.runPlain(p, c)
 	}
 	parser, err := kong.New(cmd, kong.Name(p.Name), kong.Description(p.About), kong.NoDefaultHelp(),
 		kong.Help(helpPrinter(p)), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

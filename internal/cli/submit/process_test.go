@@ -70,11 +70,11 @@ func BenchmarkProcess(b *testing.B) {
 	}}
 	s := clitest.Start(b, fake)
 	least, ours := build(b, "./testdata/minimal"), build(b, "gbatch/cmd/gsubmit")
-	var spent [2][]float64 // milliseconds of processor time
-	var switches [2]int64
+	var spent [3][]float64 // milliseconds of processor time
+	var switches [3]int64
 	b.Setenv("GBATCH_CONTROLLER", "unix://"+s.Socket)
 	for b.Loop() {
-		for i, cmd := range []*exec.Cmd{exec.Command(least, s.Socket, "job.json"), exec.Command(ours, "job.json")} {
+		for i, cmd := range []*exec.Cmd{exec.Command(least, s.Socket, "job.json"), exec.Command(ours, "job.json"), exec.Command(ours, "--hold", "job.json")} {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				b.Fatalf("%v\n%s", err, out)
 			}
@@ -83,10 +83,12 @@ func BenchmarkProcess(b *testing.B) {
 			switches[i] += p.SysUsage().(*syscall.Rusage).Nvcsw
 		}
 	}
-	for i, name := range []string{"minimal", "gsubmit"} {
+	for i, name := range []string{"minimal", "gsubmit", "gsubmit--hold"} {
 		slices.Sort(spent[i])
 		b.ReportMetric(spent[i][len(spent[i])/2], "cpu-ms/"+name)
 		b.ReportMetric(float64(switches[i])/float64(len(spent[i])), fmt.Sprintf("switches/%s", name))
 	}
-	b.ReportMetric(spent[1][len(spent[1])/2]/spent[0][len(spent[0])/2], "of-minimal")
+	for i, name := range []string{"of-minimal", "hold-of-minimal"} {
+		b.ReportMetric(spent[i+1][len(spent[i+1])/2]/spent[0][len(spent[0])/2], name)
+	}
 }

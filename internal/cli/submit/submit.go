@@ -43,7 +43,7 @@ type Submit struct {
 	With   []string `sep:"none" placeholder:"FILE" help:"A file beside a Kubernetes job, with its config maps and secrets. May be repeated."`
 	Wrap   string   `placeholder:"COMMAND" help:"Submit a batch script of this shell command, as sbatch does."`
 	Again  string   `placeholder:"JOB" help:"Submit what a job was submitted as once more, with the very directory that it brought along. Values of its secrets are not kept: give them again."`
-	NDJSON bool     `name:"ndjson" help:"Each line of the files is a job of its own, as JSON of any known format. They are submitted as they are read, and a line that is refused keeps no other one out."`
+	NDJSON bool     `name:"ndjson" model:"" help:"Each line of the files is a job of its own, as JSON of any known format. They are submitted as they are read, and a line that is refused keeps no other one out."`
 	flags
 	importer.Overrides // win over the file; with a command behind -- they are the whole job
 	dashes             bool
