@@ -160,8 +160,8 @@ func inContainer() []option {
 				return nil
 			}
 			s.noImage = true // unless it is one
-			if strings.HasPrefix(v, "/") || strings.HasPrefix(v, ".") || strings.HasSuffix(v, ".sqsh") {
-				return errors.New("squashed images are not read: name an image in a registry, or oci:/PATH of a layout on the nodes")
+			if squashed(v) {
+				return errors.New(notSquashed)
 			}
 			s.image, s.noImage = v, false
 			return nil

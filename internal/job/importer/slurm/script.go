@@ -90,6 +90,7 @@ func (s *script) lookThrough(script string) {
 		s.note(0, "script", "could not be read as a shell program: "+err.Error())
 		return
 	}
+	known := constantsOf(file)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		call, ok := n.(*syntax.CallExpr)
 		if !ok || len(call.Args) == 0 {
@@ -97,37 +98,10 @@ func (s *script) lookThrough(script string) {
 		}
 		switch name := call.Args[0].Lit(); {
 		case name == "srun":
-			s.srunOptions(call)
+			s.srunOptions(call, known)
 		case foreignCommands[name] != "":
 			s.note(int(call.Pos().Line()), "script", "calls "+name+", "+foreignCommands[name])
 		}
 		return true
 	})
-}
-
-// srunOptions refuses what would be another job or another image.
-func (s *script) srunOptions(call *syntax.CallExpr) {
-	for _, a := range call.Args[1:] {
-		w := a.Lit()
-		if w == "" && len(a.Parts) > 0 {
-			if lit, ok := a.Parts[0].(*syntax.Lit); ok {
-				w = lit.Value
-			}
-		}
-		if !strings.HasPrefix(w, "-") {
-			return
-		}
-		if name, value, _ := strings.Cut(w, "="); strings.HasPrefix(name, "--image") || strings.HasPrefix(name, "--container-") {
-			switch {
-			case name == "--container-image" && s.image == "" && value != "":
-				s.image = value
-			case name == "--container-mounts" && value != "":
-				if err := s.mounts(value); err != nil {
-					s.problem(int(call.Pos().Line()), name, err.Error(), "")
-				}
-			case name == "--container-image" && Image(value) != Image(s.image) && value != "":
-				s.problem(int(call.Pos().Line()), name, "of srun names another image than the job has", "submit what needs it as a job of its own, and let one depend on the other")
-			}
-		}
-	}
 }
