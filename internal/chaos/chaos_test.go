@@ -12,19 +12,20 @@ var (
 	from  = flag.Uint64("chaos.from", 1, "the first seed")
 	hours = flag.Float64("chaos.hours", 1, "simulated hours of each")
 	many  = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
+	every = flag.Duration("chaos.every", 40*time.Second, "a fault comes so often on average")
 	bugs  = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
 
 // usual is the history of a seed.
 func usual(seed uint64, lasts time.Duration) history {
 	const nodes = 4
-	return history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, 40*time.Second)}
+	return history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, *every)}
 }
 
 // severally is the history of a seed with several controllers.
 func severally(seed uint64, controllers int, lasts time.Duration) history {
 	h := history{seed: seed, nodes: 4, clients: 3, controllers: controllers, lasts: lasts}
-	h.faults = drawSeveral(seed, h, 40*time.Second)
+	h.faults = drawSeveral(seed, h, *every)
 	return h
 }
 
@@ -47,7 +48,7 @@ func TestChaosSeverally(t *testing.T) {
 // through lives through the histories of seeds.
 func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history) {
 	sum := tally{faults: map[string]int{}, states: map[string]bool{}}
-	took, histories := time.Duration(0), 0
+	took, histories, began := time.Duration(0), 0, time.Now()
 	for seed := from; seed < from+uint64(seeds); seed++ {
 		h := of(seed)
 		out := live(t, h)
@@ -56,8 +57,9 @@ func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history)
 		if out.violation == "" {
 			continue
 		}
+		t.Logf("seed %d: %s; it is shortened", seed, out.violation) // which takes as long as many seeds
 		least, why := shrink(t, h, out.violation)
-		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d): %s", seed, out.violation, seed, h.lasts.Hours(), max(1, h.controllers), why)
+		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d -chaos.every %s): %s", seed, out.violation, seed, h.lasts.Hours(), max(1, h.controllers), *every, why)
 		for _, f := range least.faults {
 			t.Logf("  %s", f)
 		}
@@ -65,7 +67,8 @@ func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history)
 			t.Log(l)
 		}
 	}
-	t.Logf("%d histories, %s simulated\n%s", histories, took.Round(time.Minute), sum)
+	real := time.Since(began)
+	t.Logf("%d histories, %s simulated in %s: %.1f faults a second\n%s", histories, took.Round(time.Minute), real.Round(time.Second), float64(sum.befell())/real.Seconds(), sum)
 }
 
 // shrinkTries bounds the histories that are lived to shorten one.

@@ -65,6 +65,7 @@ var ofSeveral = []kind{
 	{"lose what a controller sends", true, 2 * time.Minute, 0},
 	{"lose what is sent to a controller", true, 2 * time.Minute, 0},
 	{"slow disk of a controller", true, time.Minute, 2 * time.Second},
+	{"full disk of a controller", true, 2 * time.Minute, 0},
 	{"set a controller's clock", true, 0, 5 * time.Hour},
 }
 

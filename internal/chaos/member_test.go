@@ -239,6 +239,10 @@ func (m *member) befall(f fault) {
 		m.slowed(f.by)
 		_ = m.w.sleep(f.lasts)
 		m.slowed(-f.by)
+	case "full disk of a controller":
+		m.filled(1)
+		_ = m.w.sleep(f.lasts)
+		m.filled(-1)
 	case "set a controller's clock":
 		m.ahead.Add(int64(f.by))
 	default:
@@ -250,6 +254,12 @@ func (m *member) slowed(by time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.disk.slow.Add(int64(by)) // the same on all that come after
+}
+
+func (m *member) filled(by int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.disk.full.Add(by) // the same on all that come after
 }
 
 func (m *member) part() *elector {

@@ -57,15 +57,22 @@ func (t *tally) add(o tally) {
 	t.submitted, t.ended, t.begun, t.steps = t.submitted+o.submitted, t.ended+o.ended, t.begun+o.begun, t.steps+o.steps
 }
 
+// befell is how many faults there were.
+func (t tally) befell() (all int) {
+	for _, n := range t.faults { // a sum: order does not matter
+		all += n
+	}
+	return all
+}
+
 // String is for people.
 func (t tally) String() string {
-	all, list := 0, []string{}
+	list := []string{}
 	for _, k := range slices.Sorted(maps.Keys(t.faults)) {
-		all += t.faults[k]
 		list = append(list, fmt.Sprintf("%s: %d", k, t.faults[k]))
 	}
 	return fmt.Sprintf("%d faults (%s)\n%d messages lost and %d repeated, of %d\n%d jobs acknowledged, %d ended; %d programs began; %d steps of the controller\nends: %s",
-		all, strings.Join(list, ", "), t.lost, t.repeated, t.messages, t.submitted, t.ended, t.begun, t.steps, strings.Join(slices.Sorted(maps.Keys(t.states)), ", "))
+		t.befell(), strings.Join(list, ", "), t.lost, t.repeated, t.messages, t.submitted, t.ended, t.begun, t.steps, strings.Join(slices.Sorted(maps.Keys(t.states)), ", "))
 }
 
 // world is a history under way.
