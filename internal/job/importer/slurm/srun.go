@@ -161,7 +161,7 @@ func (c constants) value(x *syntax.ParamExp) (string, bool) {
 	if op := x.Exp.Op; op != syntax.DefaultUnset && op != syntax.DefaultUnsetOrNull || x.Exp.Word == nil {
 		return "", false
 	}
-	if ok && value != "" {
+	if ok && (value != "" || x.Exp.Op == syntax.DefaultUnset) {
 		return value, true
 	}
 	return c.text(x.Exp.Word.Parts)

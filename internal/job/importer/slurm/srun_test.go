@@ -19,6 +19,7 @@ func TestStepContainers(t *testing.T) {
 		"variable":                 {script: "IMAGE=r.example.org/a:1\nsrun --container-image=$IMAGE a", image: "r.example.org/a:1"},
 		"quoted":                   {script: "R=r.example.org\nexport IMAGE=\"${R}/a:1\"\nsrun \"--container-image=${IMAGE}\" a", image: "r.example.org/a:1"},
 		"default":                  {script: "IMAGE=${IMAGE:-r.example.org/a:1}\nsrun --container-image $IMAGE a", image: "r.example.org/a:1"},
+		"empty, with a default":    {script: "I=\nsrun --container-image=${I-r.example.org/a:1} a"},
 		"twice alike":              {script: "I=r.example.org/a:1\nD=/d:/d:ro\nsrun --container-image=$I --container-mounts=$D a\nsrun --container-image=$I --container-mounts=$D,/e b", image: "r.example.org/a:1", mounts: "/d /e"},
 		"changing":                 {script: "if a; then I=r.example.org/a:1; else I=r.example.org/b:1; fi\nsrun --container-image=$I a"},
 		"changing, with a default": {script: "I=r.example.org/a:1\nI=$(b)\nsrun --container-image=${I:-c} a"},
