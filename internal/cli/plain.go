@@ -8,30 +8,39 @@ import (
 	"unicode"
 )
 
-// worded is a command that may be given words and switches alone, and has no defaults of
-// its own. Making a model of its flags for them would take a third of the command's time.
-// A switch that is tagged model is not taken so.
+// worded is a command, or a part of one, that may be given words and switches alone, and has
+// no defaults of its own. Making a model of all flags for them would take a third of the
+// command's time. A switch that is tagged model is not taken so. Words tells whether the
+// words will do; if not, they are left alone.
 type worded interface {
-	Words(words []string)
+	Words(words []string) bool
 	Run(context.Context, *App) error
-	connection() *Connection
 }
 
-// plainly hands a command its arguments, if each is a word or the whole name of a switch. Else it
-// changes nothing: what they mean, and what is wrong with them, is told by kong.
+// plainly hands a command, or the part of it that is meant, its arguments, if each is a word or
+// the whole name of a switch. Else it changes nothing: what they mean, and what is wrong with
+// them, is told by kong.
 func plainly(cmd command, args []string) (worded, bool) {
-	c, ok := cmd.(worded)
-	if !ok || len(args) == 0 {
+	whole := reflect.ValueOf(cmd).Elem()
+	in, args := partOf(whole, args)
+	c, ok := in.Addr().Interface().(worded)
+	if !ok {
 		return nil, false
 	}
 	var words, apart []string
 	var on []reflect.Value
 	for _, arg := range args {
 		if arg != "" && arg[0] != '-' {
+			if partNamed(whole, arg).IsValid() {
+				return nil, false // kong knows whether it is a part's name or a word
+			}
 			words = append(words, arg)
 			continue
 		}
-		f, v, ok := switchOf(reflect.ValueOf(cmd).Elem(), arg)
+		f, v, ok := switchOf(whole, arg)
+		if !ok && in != whole {
+			f, v, ok = switchOf(in, arg)
+		}
 		if !ok || slices.Contains(on, v) {
 			return nil, false
 		}
@@ -43,12 +52,40 @@ func plainly(cmd command, args []string) (worded, bool) {
 		}
 		on = append(on, v)
 	}
+	if !c.Words(words) {
+		return nil, false
+	}
 	for _, v := range on {
 		v.SetBool(true)
 	}
-	c.Words(words)
-	c.connection().Timeout = timeout
+	cmd.connection().Timeout = timeout
 	return c, true
+}
+
+// partOf is the part of a command that arguments mean, and those that are for it.
+func partOf(whole reflect.Value, args []string) (reflect.Value, []string) {
+	if len(args) > 0 {
+		if part := partNamed(whole, args[0]); part.IsValid() {
+			return part, args[1:]
+		}
+	}
+	for i := range whole.NumField() {
+		if whole.Type().Field(i).Tag.Get("default") == "withargs" {
+			return whole.Field(i), args
+		}
+	}
+	return whole, args
+}
+
+// partNamed is the part of a command with a name; the zero value: it has none.
+func partNamed(whole reflect.Value, name string) reflect.Value {
+	for i := range whole.NumField() {
+		f := whole.Type().Field(i)
+		if _, part := f.Tag.Lookup("cmd"); part && (name == flagName(f) || slices.Contains(strings.Split(f.Tag.Get("aliases"), ","), name)) {
+			return whole.Field(i)
+		}
+	}
+	return reflect.Value{}
 }
 
 // switchOf finds the field of a command that an argument turns on.

@@ -80,15 +80,15 @@ const timeout = 30 * time.Second
 func Main(p Program, cmd command) {
 	if c, ok := plainly(cmd, os.Args[1:]); ok {
 		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
-		os.Exit(New().runPlain(p, c))
+		os.Exit(New().runPlain(p, cmd, c))
 	}
 	os.Exit(New().Run(p, cmd, os.Args[1:]))
 }
 
-// runPlain runs a command that has its arguments.
-func (a *App) runPlain(p Program, c worded) int {
-	a.Output = outputOf(c)
-	return a.Do(p, c.connection(), func(ctx context.Context) error { return c.Run(ctx, a) })
+// runPlain runs a command, or a part of it, that has its arguments.
+func (a *App) runPlain(p Program, cmd command, c worded) int {
+	a.Output = outputOf(cmd)
+	return a.Do(p, cmd.connection(), func(ctx context.Context) error { return c.Run(ctx, a) })
 }
 
 // exited is the panic by which a flag such as --help ends the run.
@@ -107,7 +107,7 @@ func (a *App) Run(p Program, cmd command, args []string) (code int) {
 		}
 	}()
 	if c, ok := plainly(cmd, args); ok {
-		return a.runPlain(p, c)
+		return a.runPlain(p, cmd, c)
 	}
 	parser, err := kong.New(cmd, kong.Name(p.Name), kong.Description(p.About), kong.NoDefaultHelp(),
 		kong.Help(helpPrinter(p)), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/cancel"
 	"gbatch/internal/cli/clitest"
+	"gbatch/internal/cli/queue"
 	"gbatch/internal/cli/submit"
 )
 
@@ -30,6 +30,19 @@ type cancels struct {
 	cli.JSONFlag
 	cli.IDsFlag
 	cancel.Cancel
+}
+
+type queues struct {
+	cli.LongHelp
+	cli.Connection
+	cli.JSONFlag
+	cli.IDsFlag
+	cli.ISOFlag
+
+	List    queue.List    `cmd:"" default:"withargs"`
+	Show    queue.Show    `cmd:"" aliases:"status"`
+	Explain queue.Explain `cmd:""`
+	Wait    queue.Wait    `cmd:""`
 }
 
 // switches are all arguments that turn something on in a command, by kong.
@@ -52,10 +65,7 @@ func switches(t *testing.T, cmd any) (all []string) {
 
 // alike runs a command with some arguments, and beside a flag that says the default, for
 // which a model of all flags is made; nothing may differ.
-func alike[C any, P interface {
-	*C
-	Run(context.Context, *cli.App) error
-}](t *testing.T, run func(*clitest.Bench, P, []string) int, args []string) {
+func alike[C any, P interface{ *C }](t *testing.T, run func(*clitest.Bench, P, []string) int, args []string) {
 	t.Helper()
 	of := func(args []string) (C, cli.Output, int, string) {
 		b := clitest.Start(t, nil)
@@ -78,6 +88,9 @@ func TestWordsAlone(t *testing.T) {
 	submit := func(b *clitest.Bench, c *submits, args []string) int {
 		return b.App.Run(cli.Program{Name: "gsubmit"}, c, args)
 	}
+	queue := func(b *clitest.Bench, c *queues, args []string) int {
+		return b.App.Run(cli.Program{Name: "gqueue"}, c, args)
+	}
 	cancel := func(b *clitest.Bench, c *cancels, args []string) int {
 		return b.App.Run(cli.Program{Name: "gcancel"}, c, args)
 	}
@@ -93,5 +106,19 @@ func TestWordsAlone(t *testing.T) {
 	for _, args := range all {
 		alike(t, submit, args)
 		alike(t, cancel, args)
+		alike(t, queue, args)
+	}
+	all = [][]string{
+		{}, {"12"}, {"show"}, {"show", "12"}, {"status", "12", "x"}, {"show", "12", "--json"}, {"--json", "show", "12"}, {"explain", "12"}, {"explain", "--json"},
+		{"12", "show"}, {"list"}, {"list", "12"}, {"list", "show"}, {"show", "list"}, {"show", "-a", "12"}, {"-a", "show"}, {"--me", "show", "12"},
+	}
+	for _, s := range switches(t, &queues{}) {
+		if s == "--watch" {
+			continue // ends by Ctrl-C alone
+		}
+		all = append(all, []string{s, "12"}, []string{"show", "12", s}, []string{s}, []string{"explain", s, "12"})
+	}
+	for _, args := range all {
+		alike(t, queue, args)
 	}
 }

@@ -36,7 +36,10 @@ type Cancel struct {
 }
 
 // Words takes arguments of which none is a flag.
-func (o *Cancel) Words(ids []string) { o.IDs = ids }
+func (o *Cancel) Words(ids []string) bool {
+	o.IDs = ids
+	return true
+}
 
 // action is what is done to the jobs.
 func (o *Cancel) action() string {

@@ -19,6 +19,14 @@ type Explain struct {
 	IDs []string `arg:"" name:"id" help:"Numbers, UUIDs or the beginning of a UUID."`
 }
 
+// Words takes arguments of which none is a flag, if there are any.
+func (o *Explain) Words(ids []string) bool {
+	if len(ids) > 0 {
+		o.IDs = ids
+	}
+	return len(ids) > 0
+}
+
 // Run prints why jobs wait and what would help.
 func (o *Explain) Run(ctx context.Context, a *cli.App) error {
 	return a.Each(o.IDs, func(id string) error {

@@ -44,6 +44,12 @@ type List struct {
 	As       string   `placeholder:"SYSTEM" help:"States in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
 }
 
+// Words takes arguments of which none is a flag.
+func (o *List) Words(ids []string) bool {
+	o.IDs = ids
+	return true
+}
+
 // The columns of the lists, by name.
 const (
 	shown         = "id,name,user,project,state,time,limit,gpus,cpus,mem,nodes/reason"

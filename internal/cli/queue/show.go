@@ -29,6 +29,14 @@ type Show struct {
 	As  string   `placeholder:"SYSTEM" help:"The state in the words of gpulab1, nvct, dstack, k8s, tao or slurm."`
 }
 
+// Words takes arguments of which none is a flag, if there are any.
+func (o *Show) Words(ids []string) bool {
+	if len(ids) > 0 {
+		o.IDs = ids
+	}
+	return len(ids) > 0
+}
+
 // Run prints everything about jobs.
 func (o *Show) Run(ctx context.Context, a *cli.App) error {
 	if err := checkAs(a, o.As); err != nil {

@@ -53,7 +53,10 @@ type Submit struct {
 func (o *Submit) AfterDashes(args []string) { o.Command, o.dashes = args, true }
 
 // Words takes arguments of which none is a flag.
-func (o *Submit) Words(files []string) { o.Files = files }
+func (o *Submit) Words(files []string) bool {
+	o.Files = files
+	return true
+}
 
 // Run submits job files, or a command in an image.
 func (o *Submit) Run(ctx context.Context, a *cli.App) error {
