@@ -94,29 +94,13 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 	}
 	kind := e.class.kind
 	gpus, limit := ex.withinLimit(e.class)
-	for _, n := range ex.fewer(kind, gpus) {
-		add("fewer-gpus", "ask for "+words.Plural(int(n), "GPU"), func(_ *Job, s *Shape) { s.MilliGPU = n * WholeGPU })
+	if len(kind.Shape.Groups) == 0 { // else it would have to be said of which
+		ex.lessOfNode(kind, gpus, add)
 	}
 	for _, t := range ex.shorter(kind, limit) {
 		add("shorter-limit", "limit the run time to "+words.Span(t), func(j *Job, _ *Shape) { j.Limit, j.Predicted = t, min(j.Predicted, t) })
 	}
 	shape := kind.Shape
-	if len(shape.Models) > 0 {
-		for _, m := range ex.s.index.Models() {
-			if !slices.Contains(shape.GPUModels, m) {
-				add("other-model", "ask for "+m, func(_ *Job, s *Shape) { s.GPUModels = []string{m} })
-			}
-		}
-	}
-	if cpu, mem := ex.smaller(kind); cpu < shape.MilliCPU || mem < shape.MemMiB {
-		add("less-cpu-memory", fmt.Sprintf("ask for %s and %s GiB", words.Cores(cpu), words.GiB(mem)),
-			func(_ *Job, s *Shape) { s.MilliCPU, s.MemMiB = cpu, mem })
-	}
-	if g := shape.WholeGPUs(); shape.Ranks() == 1 && !shape.Whole() && g > 1 && g%2 == 0 {
-		add("split", fmt.Sprintf("ask for 2 nodes with %d GPUs each", g/2), func(_ *Job, s *Shape) {
-			s.Nodes, s.MilliGPU, s.MilliCPU, s.MemMiB = 2, s.MilliGPU/2, (s.MilliCPU+1)/2, (s.MemMiB+1)/2
-		})
-	}
 	if shape.Only != nil {
 		add("any-node", "name no node", func(_ *Job, s *Shape) { s.Node, s.NodeNames = "", nil })
 	}
@@ -125,11 +109,6 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 	}
 	if shape.Cluster != 0 {
 		add("any-cluster", "name no cluster", func(_ *Job, s *Shape) { s.Cluster = 0 })
-	}
-	if shape.AllMem && !shape.Whole() {
-		if mem := ex.mostMemory(kind); mem > shape.MemMiB {
-			add("less-memory", fmt.Sprintf("ask for %s GiB, not for all memory of a node", words.GiB(mem)), func(_ *Job, s *Shape) { s.AllMem, s.MemMiB = false, mem })
-		}
 	}
 	if shape.Exclusive {
 		add("not-exclusive", "share the node", func(_ *Job, s *Shape) { s.Exclusive = false })
@@ -146,6 +125,35 @@ func (ex *explainer) changes(e *entry, job Job) []Advice {
 		add("fewer-features", "do without the feature "+words.OrList(any), func(_ *Job, s *Shape) { s.AnyFeatures = slices.Delete(slices.Clone(s.AnyFeatures), i, i+1) })
 	}
 	return out
+}
+
+// lessOfNode is changes of what each rank takes of its node.
+func (ex *explainer) lessOfNode(kind *jobKind, left int64, add func(code, change string, edit func(*Job, *Shape))) {
+	shape := kind.Shape
+	for _, n := range ex.fewer(kind, left) {
+		add("fewer-gpus", "ask for "+words.Plural(int(n), "GPU"), func(_ *Job, s *Shape) { s.MilliGPU = n * WholeGPU })
+	}
+	if len(shape.Models) > 0 {
+		for _, m := range ex.s.index.Models() {
+			if !slices.Contains(shape.GPUModels, m) {
+				add("other-model", "ask for "+m, func(_ *Job, s *Shape) { s.GPUModels = []string{m} })
+			}
+		}
+	}
+	if cpu, mem := ex.smaller(kind); cpu < shape.MilliCPU || mem < shape.MemMiB {
+		add("less-cpu-memory", fmt.Sprintf("ask for %s and %s GiB", words.Cores(cpu), words.GiB(mem)),
+			func(_ *Job, s *Shape) { s.MilliCPU, s.MemMiB = cpu, mem })
+	}
+	if g := shape.WholeGPUs(); shape.Ranks() == 1 && !shape.Whole() && g > 1 && g%2 == 0 {
+		add("split", fmt.Sprintf("ask for 2 nodes with %d GPUs each", g/2), func(_ *Job, s *Shape) {
+			s.Nodes, s.MilliGPU, s.MilliCPU, s.MemMiB = 2, s.MilliGPU/2, (s.MilliCPU+1)/2, (s.MemMiB+1)/2
+		})
+	}
+	if shape.AllMem && !shape.Whole() {
+		if mem := ex.mostMemory(kind); mem > shape.MemMiB {
+			add("less-memory", fmt.Sprintf("ask for %s GiB, not for all memory of a node", words.GiB(mem)), func(_ *Job, s *Shape) { s.AllMem, s.MemMiB = false, mem })
+		}
+	}
 }
 
 // withinLimit is with how many GPUs of a rank, or with which run time, a job would

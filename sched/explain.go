@@ -307,12 +307,14 @@ func (ex *explainer) overLimitAt(c *class, at Time) (limitHit, bool) {
 // on nodes that the job could use, in the order of the plan.
 func (ex *explainer) before(e *entry) ([]JobID, int) {
 	nodes := map[string]bool{}
-	for _, nodeKind := range ex.s.index.Order {
-		if !e.class.shape.On(nodeKind).OK {
-			continue
-		}
-		for _, n := range nodeKind.Nodes {
-			nodes[n.Name] = e.class.shape.Named(n)
+	for _, shape := range e.class.shape.Kinds() {
+		for _, nodeKind := range ex.s.index.Order {
+			if !shape.On(nodeKind).OK {
+				continue
+			}
+			for _, n := range nodeKind.Nodes {
+				nodes[n.Name] = shape.Named(n)
+			}
 		}
 	}
 	var out []JobID

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"strings"
 
 	"gbatch/sched/nodes"
 	"gbatch/sched/words"
@@ -15,27 +16,62 @@ func (ex *explainer) nodes(e *entry) []NodeReason {
 		if n.Gone {
 			continue
 		}
-		f := kind.Shape.On(n.Kind)
-		v := NodeReason{Node: n.Name, FreeCPU: max(n.CPUFree, 0), FreeMem: max(n.MemFree, 0)}
-		for g := f.GPUs.Next(0); g >= 0; g = f.GPUs.Next(g + 1) {
-			if n.Usable.Has(g) {
-				v.FreeGPUs += WholeGPU - int64(n.Used[g])
-			}
+		if len(kind.Shape.Groups) == 0 {
+			out = append(out, ex.onNodeAt(n, kind, e))
+		} else {
+			out = append(out, ex.groupsOn(n, kind, e))
 		}
-		v.Code, v.Text = ex.onNode(n, kind, f)
-		if v.Code != CodeNever && n.TakesJobs() {
-			if at := ex.calendar.earliestOn(n, kind, ex.now); at < Never {
-				v.At = at
-			}
-			for _, b := range ex.calendar.timeline(n).booked {
-				if b.job == e.id { // its own place is not in its way
-					v.At = b.start
-				}
-			}
-		}
-		out = append(out, v)
 	}
 	return out
+}
+
+// groupsOn is what the group that is nearest to a start finds on a node, and in words what
+// each finds that could be there.
+func (ex *explainer) groupsOn(n *nodes.Node, kind *jobKind, e *entry) (best NodeReason) {
+	var could []string
+	for i, g := range kind.groups() {
+		v := ex.onNodeAt(n, g, e)
+		v.Text = fmt.Sprintf("group %d: %s", i, v.Text)
+		if v.Code != CodeNever {
+			could = append(could, v.Text)
+		}
+		if i == 0 || v.nearer(best) {
+			best = v
+		}
+	}
+	if len(could) > 0 {
+		best.Text = strings.Join(could, "; ")
+	}
+	return best
+}
+
+// nearer says whether one thing that a rank finds is nearer to a start than another.
+func (v NodeReason) nearer(than NodeReason) bool {
+	return than.Code != "" && (v.Code == "" || codeOrder(v.Code) > codeOrder(than.Code))
+}
+
+// onNodeAt is what a rank finds on a node, and when it can have room there.
+func (ex *explainer) onNodeAt(n *nodes.Node, kind *jobKind, e *entry) NodeReason {
+	f := kind.Shape.On(n.Kind)
+	v := NodeReason{Node: n.Name, FreeCPU: max(n.CPUFree, 0), FreeMem: max(n.MemFree, 0)}
+	for g := f.GPUs.Next(0); g >= 0; g = f.GPUs.Next(g + 1) {
+		if n.Usable.Has(g) {
+			v.FreeGPUs += WholeGPU - int64(n.Used[g])
+		}
+	}
+	v.Code, v.Text = ex.onNode(n, kind, f)
+	if v.Code == CodeNever || !n.TakesJobs() {
+		return v
+	}
+	if at := ex.calendar.earliestOn(n, kind, ex.now); at < Never {
+		v.At = at
+	}
+	for _, b := range ex.calendar.timeline(n).booked {
+		if b.job == e.id { // its own place is not in its way
+			v.At = b.start
+		}
+	}
+	return v
 }
 
 // onNode is the first thing that keeps a rank off a node.

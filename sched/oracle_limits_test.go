@@ -56,9 +56,13 @@ func milliOf(ranks []Allocation) int64 {
 }
 
 func leastMilli(s *Shape) int64 {
-	per := s.MilliGPU
-	if s.AllGPUs {
-		per = max(per, 1000)
+	var sum int64
+	for _, one := range ranksOf(s) {
+		per := one.MilliGPU
+		if one.AllGPUs {
+			per = max(per, 1000)
+		}
+		sum += per
 	}
-	return int64(s.Ranks()) * per
+	return sum
 }

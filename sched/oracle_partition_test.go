@@ -20,7 +20,12 @@ func (o *oracle) ways(j Job) (out []Job) {
 // together says whether one partition that is up has all the nodes of a job.
 func (o *oracle) together(j Job, ranks []Allocation, in func(partition string) bool) bool {
 	return len(j.Shape.Partitions) == 0 || slices.ContainsFunc(o.ways(j), func(way Job) bool {
-		return in(way.Shape.Partitions[0]) && !slices.ContainsFunc(ranks, func(a Allocation) bool { return !could(o.in.State.index.Nodes[a.Node].Node, way.Shape) })
+		for i, s := range ranksOf(way.Shape) {
+			if !could(o.in.State.index.Nodes[ranks[i].Node].Node, s) {
+				return false
+			}
+		}
+		return in(way.Shape.Partitions[0])
 	})
 }
 

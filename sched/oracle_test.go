@@ -230,13 +230,11 @@ func (o *oracle) roomAt(j Job, at Time) (most int) {
 		return 0
 	}
 	for _, way := range o.ways(j) {
-		count := 0
-		for _, n := range o.nodes() {
-			if fits(n, way.Shape, o.busy[n.Name], span{at, at + estimate}) && !o.shut(n, way, o.busy[n.Name], span{at, at + estimate}) {
-				count++
-			}
-		}
-		most = max(most, count)
+		most = max(most, seats(way.Shape, o.nodes(), func(n Node, s *Shape) bool {
+			one := way
+			one.Shape = s
+			return fits(n, s, o.busy[n.Name], span{at, at + estimate}) && !o.shut(n, one, o.busy[n.Name], span{at, at + estimate})
+		}))
 	}
 	return most
 }
@@ -279,7 +277,10 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 	if !o.together(j, ranks, func(string) bool { return true }) {
 		return fmt.Errorf("job %d of partitions %q is put on nodes of several, or of one that is down: %v", j.ID, j.Shape.Partitions, ranks)
 	}
-	for _, a := range ranks {
+	shapes := ranksOf(j.Shape)
+	for i, a := range ranks {
+		j := j
+		j.Shape = shapes[i]
 		n := byName[a.Node]
 		if seen[a.Node] {
 			return fmt.Errorf("job %d has two ranks on %s", j.ID, a.Node)
@@ -453,21 +454,14 @@ func (o *oracle) ever(j Job) bool {
 
 // codeIn is that in one partition.
 func (o *oracle) codeIn(j Job) Code {
-	matching, room, open := 0, 0, 0
-	for _, n := range o.nodes() {
-		if !could(n, j.Shape) {
-			continue
-		}
-		matching++
-		now := o.in.Now
-		if !fits(n, j.Shape, o.base[n.Name], span{now, now + 1}) {
-			continue
-		}
-		room++
-		if !o.shut(n, j, o.base[n.Name], span{now, now + 1}) {
-			open++
-		}
-	}
+	at := span{o.in.Now, o.in.Now + 1}
+	fit := func(n Node, s *Shape) bool { return could(n, s) && fits(n, s, o.base[n.Name], at) }
+	matching, room := seats(j.Shape, o.nodes(), could), seats(j.Shape, o.nodes(), fit)
+	open := seats(j.Shape, o.nodes(), func(n Node, s *Shape) bool {
+		one := j
+		one.Shape = s
+		return fit(n, s) && !o.shut(n, one, o.base[n.Name], at)
+	})
 	switch ranks := j.Shape.Ranks(); {
 	case matching < ranks:
 		return CodeNever

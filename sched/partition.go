@@ -68,10 +68,15 @@ func (kind *jobKind) partitionAt(spots []spot) string {
 	return ""
 }
 
-// has says whether all of the nodes will do for a job of the kind, together.
+// has says whether all of the nodes, one for each rank, will do for a job of the kind, together.
 func (kind *jobKind) has(list []*nodes.Node) bool {
 	return slices.ContainsFunc(kind.ways, func(way *jobKind) bool {
-		return !slices.ContainsFunc(list, func(n *nodes.Node) bool { return !way.Shape.On(n.Kind).Now() || !way.Shape.Named(n) })
+		for i, n := range list {
+			if shape := way.Shape.OfRank(i); !shape.On(n.Kind).Now() || !shape.Named(n) {
+				return false
+			}
+		}
+		return true
 	})
 }
 

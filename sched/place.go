@@ -11,6 +11,18 @@ type spot struct {
 	node  *nodes.Node
 	gpus  nodes.GPUSet
 	level int // of closeness of the GPUs, 0 the best
+
+	shape *nodes.Shape // of the rank there, where it is not that of the job's kind
+}
+
+// of is the kind as the rank at a spot has it.
+func (kind *jobKind) of(shape *nodes.Shape) *jobKind {
+	if shape == nil || shape == kind.Shape {
+		return kind
+	}
+	one := *kind
+	one.Shape = shape
+	return &one
 }
 
 // find looks for places for all ranks of a job of the kind, now, such that no
@@ -100,12 +112,15 @@ func (r *round) spotOn(n *nodes.Node, kind *jobKind, avail nodes.GPUSet) spot {
 		return r.placement.share(r, kind, n, avail)
 	}
 	gpus, level := n.Kind.Pick(avail, shape.WholeGPUs())
-	return spot{n, gpus, level}
+	return spot{node: n, gpus: gpus, level: level}
 }
 
 // findGang looks for a node for each rank: of one kind, under one switch and on
 // the nodes that suit best, as far as that is possible.
 func (r *round) findGang(kind *jobKind) []spot {
+	if len(kind.Shape.Groups) > 0 {
+		return r.findGroups(kind)
+	}
 	found := r.findAlike(kind)
 	if kind.Shape.Rest == nil || found == nil {
 		return found
@@ -122,8 +137,7 @@ func (r *round) findGang(kind *jobKind) []spot {
 // says (Shape.RestMilliGPU), so no placement is asked which node it is; it is
 // asked which GPUs.
 func (r *round) findRest(kind *jobKind, taken []spot) *spot {
-	small := *kind
-	small.Shape = kind.Shape.Rest
+	small := kind.of(kind.Shape.Rest)
 	var best *nodes.Node
 	var avail nodes.GPUSet
 	for _, n := range r.s.index.Sorted {
@@ -131,14 +145,15 @@ func (r *round) findRest(kind *jobKind, taken []spot) *spot {
 		if !f.Now() || !n.TakesJobs() || !small.Shape.Named(n) || slices.ContainsFunc(taken, func(sp spot) bool { return sp.node == n }) {
 			continue
 		}
-		if a, ok := r.roomNow(n, &small, f); ok && (best == nil || a.Count() > avail.Count()) {
+		if a, ok := r.roomNow(n, small, f); ok && (best == nil || a.Count() > avail.Count()) {
 			best, avail = n, a
 		}
 	}
 	if best == nil {
 		return nil
 	}
-	sp := r.spotOn(best, &small, avail)
+	sp := r.spotOn(best, small, avail)
+	sp.shape = small.Shape
 	return &sp
 }
 

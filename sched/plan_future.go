@@ -82,6 +82,9 @@ func (r *round) earliestRoom(kind *jobKind, from Time) (Time, []spot) {
 // before as many as are needed have it.
 func (r *round) earliestWay(kind *jobKind, from Time) (Time, []spot) {
 	r.stats.Planned++
+	if len(kind.Shape.Groups) > 0 {
+		return r.earliestGroups(kind, from)
+	}
 	ranks := kind.Shape.Ranks()
 	search := r.calendar.search(r.s.index, kind)
 	var list []candidate
@@ -121,11 +124,7 @@ func (r *round) spotsAt(kind *jobKind, list []candidate, at Time) []spot {
 	slices.SortFunc(list, func(a, b candidate) int { return nodes.ByPlace(a.node, b.node) })
 	found := make([]spot, 0, len(list))
 	for _, c := range list {
-		avail, _, ok := r.calendar.timeline(c.node).room(c.node, kind, at, at+kind.predicted)
-		if !ok {
-			panic("sched: planned start without room on " + c.node.Name)
-		}
-		found = append(found, r.futureSpot(c.node, kind, avail, at))
+		found = append(found, r.spotAt(kind, c.node, at))
 	}
 	if ranks := kind.Shape.Ranks(); ranks > 1 {
 		return r.closest(kind, found, ranks)

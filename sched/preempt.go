@@ -74,7 +74,8 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 // clear marks jobs as being ended until there is a node for each rank.
 func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 	taken := map[*nodes.Node]bool{}
-	for range kind.Shape.Ranks() {
+	for i := range kind.Shape.Ranks() {
+		kind := kind.of(kind.Shape.OfRank(i))
 		best, victims, bestLost := (*nodes.Node)(nil), []*nodes.Run(nil), int64(0)
 		for _, nodeKind := range r.s.index.Order {
 			if !kind.Shape.On(nodeKind).Now() {

@@ -47,9 +47,9 @@ func (r *round) keep(last []Reservation) {
 func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 	kind := r.s.kindFor(e, res.Limit)
 	var p promise
-	for _, a := range res.Ranks {
+	for i, a := range res.Ranks {
 		n := r.s.index.Nodes[a.Node]
-		if n == nil || !n.TakesJobs() || !kind.has([]*nodes.Node{n}) {
+		if n == nil || !n.TakesJobs() {
 			return promise{}, false
 		}
 		var gpus nodes.GPUSet
@@ -61,7 +61,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 			gpus.Add(i)
 		}
 		at := max(res.At, r.now)
-		p.bookings = append(p.bookings, &booking{at, at + kind.predicted, kind.use(spot{node: n, gpus: gpus}), e.id})
+		p.bookings = append(p.bookings, &booking{at, at + kind.predicted, kind.use(spot{node: n, gpus: gpus, shape: kind.Shape.OfRank(i)}), e.id})
 		p.nodes = append(p.nodes, n)
 	}
 	return p, kind.has(p.nodes)

@@ -107,7 +107,7 @@ func (kind *jobKind) allocations(spots []spot) []Allocation {
 
 // use is what a rank of the kind takes at the spot.
 func (kind *jobKind) use(sp spot) use {
-	shape := kind.Shape
+	shape := kind.of(sp.shape).Shape
 	if shape.Whole() {
 		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true, shape.DiskMiB}
 	}

@@ -289,6 +289,27 @@ func storage(to *[]sched.Storage) func(string) error {
 	}
 }
 
+// groups reads "2x4xA100,1x0": nodes, GPUs of each and their model.
+func groups(to *[]sched.Group) func(string) error {
+	return func(v string) error {
+		for one := range strings.SplitSeq(v, ",") {
+			words := strings.SplitN(one, "x", 3)
+			g := sched.Group{MilliCPU: 1000}
+			if len(words) < 2 {
+				return fmt.Errorf("want NODESxGPUS")
+			}
+			if len(words) > 2 {
+				g.GPUModels = []string{words[2]}
+			}
+			if err := cmp.Or(number(&g.Nodes, 1)(words[0]), number(&g.MilliGPU, 1000)(words[1])); err != nil {
+				return err
+			}
+			*to = append(*to, g)
+		}
+		return nil
+	}
+}
+
 func moment(to *sched.Time) func(string) error {
 	return func(v string) error {
 		d, err := parseTime(v)
@@ -361,7 +382,7 @@ func (w *scenario) job(line string) error {
 		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
 		"exclusive": flag(&s.Exclusive), "allmem": flag(&s.AllMem), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
 		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "disk": number(&s.DiskMiB, 1024), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
-		"in": list(&s.Partitions), "names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures), "storage": storage(&s.Storage),
+		"in": list(&s.Partitions), "names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures), "groups": groups(&s.Groups), "storage": storage(&s.Storage),
 	}.all(kv)
 	w.last = max(w.last, j.ID)
 	return cmp.Or(err, w.state.Enqueue(j))

@@ -71,13 +71,8 @@ func (r *round) roomFor(kind *jobKind, spots []spot) bool {
 	if r.calendar.licensed(kind, r.now) > r.now {
 		return false
 	}
-	for i, sp := range spots {
-		of := kind
-		if kind.Shape.Rest != nil && i == len(spots)-1 {
-			rest := *kind
-			rest.Shape = kind.Shape.Rest
-			of = &rest
-		}
+	for _, sp := range spots {
+		of := kind.of(sp.shape)
 		avail, ok := r.roomNow(sp.node, of, of.Shape.On(sp.node.Kind))
 		if !ok || !of.Shape.Whole() && !sp.gpus.AndNot(avail).Empty() {
 			return false

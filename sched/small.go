@@ -24,7 +24,10 @@ const maxSmall = 48 << fixed.LogBits
 
 // size is the GPU thousandths and the cores that a job of the kind takes.
 func (kind *jobKind) size() (gpu, cpu int64) {
-	return kind.Shape.SizeMilli(), int64(kind.Shape.Ranks()) * kind.Shape.MilliCPU
+	for _, g := range kind.Shape.Kinds() {
+		cpu += int64(g.Ranks()) * g.MilliCPU
+	}
+	return kind.Shape.SizeMilli(), cpu
 }
 
 // share is the part of the machine that so many GPUs and cores are: of its GPUs

@@ -18,6 +18,7 @@ type (
 	GPU        = spec.GPU
 	Storage    = spec.Storage
 	License    = spec.License
+	Group      = spec.Group
 	Root       = spec.Root
 	Window     = spec.Window
 	Span       = spec.Span

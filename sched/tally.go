@@ -169,11 +169,12 @@ func (s *State) charge(run *running, sign int) {
 // Beyond says whether a job asks for more than a limit of those whose it is, with
 // nothing else running, so that it could never start; the reason says whose.
 func (s *State) Beyond(j Job) (Reason, bool) {
-	milli := j.Shape.MilliGPU
-	if j.Shape.AllGPUs {
-		milli = max(milli, WholeGPU)
-	}
-	milli *= int64(max(j.Shape.Nodes, 1))
+	milli := j.Shape.Total(func(s *Shape) int64 {
+		if s.AllGPUs {
+			return max(s.MilliGPU, WholeGPU)
+		}
+		return s.MilliGPU
+	})
 	for _, k := range s.keysOf(&j) {
 		if hit, over := alone(s.limitsOf(k), k, milli, times(milli, int64(cmp.Or(j.Limit, s.policy.DefaultLimit)))); over {
 			return hit.reason(), true

@@ -102,6 +102,13 @@ func (w *world) shape() *Shape {
 	if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 		s.Nodes = rapid.IntRange(2, 3).Draw(t, "ranks")
 	}
+	if !s.AllGPUs && rapid.IntRange(0, 4).Draw(t, "groups") == 0 {
+		for range rapid.IntRange(1, 2).Draw(t, "others") {
+			g := Group{Nodes: rapid.IntRange(1, 2).Draw(t, "nodes of a group"), MilliCPU: 1000, MilliGPU: rapid.SampledFrom([]int64{0, 500, 1000, 3000}).Draw(t, "their GPUs")}
+			g.GPUModels = rapid.SampledFrom([][]string{nil, {"h100"}, {"a100"}}).Draw(t, "their model")
+			s.Groups = append(s.Groups, g)
+		}
+	}
 	s.Licenses = rapid.SampledFrom([][]License{nil, nil, nil, {{Name: "x", Count: 1}}, {{Name: "y", Count: 2}, {Name: "x", Count: 1}}, {{Name: "y", Count: 1}}, {{Name: "z", Count: 1}}}).Draw(t, "licences")
 	s.Partitions = rapid.SampledFrom([][]string{nil, nil, nil, {"a"}, {"a", "b"}, {"b", "a"}}).Draw(t, "in")
 	switch rapid.IntRange(0, 9).Draw(t, "constraint") {

@@ -69,8 +69,10 @@ func (m *Mix) Drop(index *nodes.Index) {
 func mostSubmitted(index *nodes.Index) []weighed {
 	var out []weighed
 	for _, shape := range index.Shapes {
-		if shape.Submitted > 0 && shape.MilliGPU > 0 {
-			out = append(out, weighed{Shape: shape, weight: int64(1) << (bits.Len64(uint64(shape.Submitted)) - 1)})
+		for _, one := range shape.Kinds() {
+			if shape.Submitted > 0 && one.MilliGPU > 0 {
+				out = append(out, weighed{Shape: one, weight: int64(1) << (bits.Len64(uint64(shape.Submitted)) - 1)})
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b weighed) int {

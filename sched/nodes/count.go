@@ -18,12 +18,17 @@ type Counts struct {
 	Free   int64  // GPU thousandths that are free for it, or cores, of those that have no room
 	Near   Lack   // of these, the node with the most
 
+	Groups []Counts // of each group of ranks by itself, where they are not alike
+
 	Storage []StorageCount // where the storage is that the job needs
 	All     int            // nodes that there are, where storage was counted
 }
 
 // Count counts by what is held on the nodes.
 func (ix *Index) Count(req *Request, now spec.Time) Counts {
+	if len(req.Shape.Groups) > 0 {
+		return ix.countGroups(req, now)
+	}
 	out := Counts{Near: Lack{Free: -1}}
 	out.Storage, out.All = ix.countStorage(req.Shape)
 	for _, kind := range ix.Order {
@@ -52,8 +57,12 @@ func (ix *Index) Count(req *Request, now spec.Time) Counts {
 }
 
 // Matching is how many nodes could hold a rank of the shape if nothing else were on
-// them. The index must be up to date.
+// them; of groups of ranks, for how many ranks together there are nodes. The index
+// must be up to date.
 func (ix *Index) Matching(shape *Shape) (n int) {
+	if len(shape.Groups) > 0 {
+		return ix.matchingGroups(shape)
+	}
 	for _, kind := range ix.Order {
 		switch {
 		case !shape.On(kind).OK:
@@ -108,9 +117,17 @@ func (c *Counts) count(n *Node, req *Request, f Fit, now spec.Time) {
 // Words is what is not free, and where there is most of it.
 func (c *Counts) Words(shape *Shape) string {
 	text := "needs " + shape.Text()
+	if len(shape.Groups) > 0 {
+		return text + c.groupWords(shape)
+	}
 	if ranks := shape.Ranks(); ranks > 1 {
 		text += fmt.Sprintf("; %d of %d nodes have room", c.Room, ranks)
 	}
+	return text + c.lackWords(shape)
+}
+
+// lackWords is what is not free of what the ranks of one group need.
+func (c *Counts) lackWords(shape *Shape) (text string) {
 	if c.Near.Node != "" {
 		text += fmt.Sprintf("; nearest is %s: %s", c.Near.Node, c.Near.Words(shape))
 	}

@@ -11,6 +11,9 @@ import (
 
 // NeverText says what no node has, and what the nearest ones have.
 func (ix *Index) NeverText(shape *Shape, matching int) string {
+	if len(shape.Groups) > 0 {
+		return ix.neverGroups(shape, matching)
+	}
 	if matching > 0 {
 		among := ""
 		if shape.choosy() {

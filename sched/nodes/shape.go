@@ -22,6 +22,7 @@ type Shape struct {
 	Submitted int64 // jobs that wait or run with it, for the mix
 	fits      map[*Kind]Fit
 	Rest      *Shape           // of the rank with fewer GPUs, nil if there is none
+	Groups    []*Shape         // of the ranks of each group, the shape's own first; nil if all are alike
 	Ways      []*Shape         // of several partitions: the same in each; else itself
 	Losses    map[LossKey]Loss // see package mix
 }
@@ -90,6 +91,9 @@ func newShape(in *spec.Shape, n spec.Shape) *Shape {
 		rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
 		shape.Rest = &rest
 	}
+	if len(n.Groups) > 0 {
+		shape.Groups = groupsOf(in)
+	}
 	shape.Ways = []*Shape{shape}
 	if len(n.Partitions) > 1 {
 		shape.Ways = nil
@@ -110,6 +114,9 @@ func (shape *Shape) forget(kind *Kind) {
 	delete(shape.fits, kind)
 	if shape.Rest != nil {
 		shape.Rest.forget(kind)
+	}
+	for _, g := range shape.Groups {
+		g.forget(kind)
 	}
 	for _, way := range shape.Ways {
 		if way != shape {
@@ -241,6 +248,13 @@ func (shape *Shape) gpuMisfit(g *spec.GPU) misfit {
 
 // SizeMilli is the GPUs of all ranks in thousandths, as far as the request says.
 func (shape *Shape) SizeMilli() int64 {
+	if len(shape.Groups) > 0 {
+		var sum int64
+		for _, g := range shape.Groups {
+			sum += g.SizeMilli()
+		}
+		return sum
+	}
 	one := shape.MilliGPU
 	if !shape.Share() {
 		one = max(one, int64(shape.Least())*spec.WholeGPU)
@@ -250,6 +264,13 @@ func (shape *Shape) SizeMilli() int64 {
 
 // Text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
 func (shape *Shape) Text() string {
+	if len(shape.Groups) > 0 {
+		var all []string
+		for _, g := range shape.Groups {
+			all = append(all, words.Plural(g.Ranks(), "node")+" with "+g.rankText())
+		}
+		return strings.Join(all, ", and ")
+	}
 	switch n := shape.Ranks(); {
 	case shape.Exclusive && n > 1:
 		return fmt.Sprintf("%d nodes to itself with %s", n, shape.rankText())
@@ -293,6 +314,9 @@ func (ix *Index) Possible(in *spec.Shape) bool {
 
 // holds says so of a shape of one partition.
 func (ix *Index) holds(shape *Shape) bool {
+	if len(shape.Groups) > 0 {
+		return ix.Matching(shape) == shape.Ranks()
+	}
 	left := shape.Ranks()
 	for _, kind := range ix.Order {
 		if !shape.On(kind).OK {

@@ -52,6 +52,12 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 	for _, x := range n.Licenses {
 		bounds += fmt.Sprintf(" license %q %d", x.Name, x.Count)
 	}
+	n.Groups = nil
+	for _, g := range s.Groups {
+		g, text := g.canonical(strings.ToLower)
+		n.Groups = append(n.Groups, g)
+		bounds += text
+	}
 	if len(n.Partitions) > 0 {
 		bounds += fmt.Sprintf(" in %q", n.Partitions)
 	}

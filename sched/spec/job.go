@@ -66,6 +66,11 @@ type Shape struct {
 	Storage      []Storage  `json:"storage,omitempty"`      // the node has all of this, none of it away
 
 	Licenses []License `json:"licenses,omitempty"` // of the site, for all ranks together
+
+	// Groups are ranks after those above that take other amounts, each on a node of its
+	// own too. All ranks of a job start together, and what is not an amount holds for
+	// all of them.
+	Groups []Group `json:"groups,omitempty"`
 }
 
 // AskLicense asks for so many of the licence at a place of the list, which may be another
@@ -83,13 +88,17 @@ type License struct {
 
 // Ranks is the number of ranks, at least one.
 func (s *Shape) Ranks() int {
+	n := s.Alike()
 	if s.RestMilliGPU > 0 {
-		return s.Alike() + 1
+		n++
 	}
-	return s.Alike()
+	for i := range s.Groups {
+		n += s.Groups[i].Nodes
+	}
+	return n
 }
 
-// Alike is the number of ranks without the rest.
+// Alike is the number of ranks that have the shape's own amounts.
 func (s *Shape) Alike() int { return max(s.Nodes, 1) }
 
 // Whole says that a rank takes its node for itself.
@@ -125,6 +134,9 @@ func (s *Shape) validate() error {
 		if q.v < 0 || q.v > MaxAmount {
 			bad("%s is %d: want 0 or more", q.name, q.v)
 		}
+	}
+	if len(s.Groups) > 0 {
+		errs = append(errs, s.validateGroups())
 	}
 	for i, x := range s.Licenses {
 		if x.Name == "" || x.Count < 1 || x.Count > MaxAmount || slices.ContainsFunc(s.Licenses[:i], func(y License) bool { return y.Name == x.Name }) {
