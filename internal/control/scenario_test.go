@@ -226,6 +226,12 @@ func (w *world) command(d *datadriven.TestData) string {
 		if n := number("nodes", "1"); n > 1 {
 			spec.Gbatch = &job.Gbatch{Nodes: n, StartOrder: arg("order", ""), StopWhen: arg("stop", "")}
 		}
+		if g := arg("group", ""); g != "" { // NODESxGPUS of a model
+			count, model, _ := strings.Cut(g, ":")
+			nodes, of, _ := strings.Cut(count, "x")
+			spec.Request.Resources.GPUModel = strings.Fields(arg("model", ""))
+			spec.Gbatch = &job.Gbatch{StartOrder: arg("order", ""), OtherGroups: []job.Group{{Nodes: atoi(w.t, nodes), GPUs: float64(atoi(w.t, of)), CPUs: 1, CPUMemoryGB: 1, GPUModel: strings.Fields(model)}}}
+		}
 		if s := number("maxqueued", "0"); s > 0 {
 			spec.Gbatch = &job.Gbatch{MaxQueued: job.Duration(s)}
 		}

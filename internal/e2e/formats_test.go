@@ -157,6 +157,55 @@ max_duration: 10m
 	}
 }
 
+// TestGroupsWithOtherGPUs: a task of dstack whose groups ask for different GPUs, or none, is
+// one job; each node has what its group asks for, and all start together.
+func TestGroupsWithOtherGPUs(t *testing.T) {
+	s := newSite(t, siteOptions{nodes: 3, nodeGPUs: []string{"h100:2", "a100:4"}})
+	task := func(last string) string {
+		return fmt.Sprintf(`
+type: task
+name: groups
+image: %s
+groups:
+  - name: head
+    commands: [echo $DSTACK_GPUS_PER_NODE of $DSTACK_GPUS_NUM on $GBATCH_MEMORY_BYTES > /data/head; cut -d" " -f2 $DSTACK_MPI_HOSTFILE > /data/slots]
+    resources: {cpu: 1, memory: 1GB}
+  - name: prefill
+    commands: [echo $DSTACK_GPUS_PER_NODE $DSTACK_NODE_RANK $GBATCH_NUM_GPUS > /data/prefill]
+    resources: {cpu: 1, memory: 2GB, gpu: "A100:3"}
+  - name: decode
+    commands: [echo $DSTACK_GPUS_PER_NODE $DSTACK_NODE_RANK > /data/decode]
+    resources: {cpu: 1, memory: 1GB, gpu: %q}
+volumes: [/project/dir:/data]
+max_duration: 10m
+`, image, last)
+	}
+	busy := s.submit(doc{name: "busy", gpus: 1, resources: map[string]any{"gpuModel": []string{"H100"}}, command: idle})
+	s.waitRunning(busy)
+	id := s.file(task("H100:2"))
+	eventually(t, "it waits for the H100", func() bool { return strings.Contains(s.job(id).ReasonText, "group 2: 0 of 1 nodes have room") })
+	if out := s.must("gqueue", "explain", id); !strings.Contains(out, "group 0: has room now; group 1: has room now") || !strings.Contains(out, "group 2: 1 of 2 GPUs free") {
+		t.Errorf("why it waits:\n%s", out)
+	}
+	s.must("gcancel", busy)
+	s.well(id)
+	d := s.job(id)
+	if d.GPUs != 5 || len(d.Nodes) != 3 || d.Nodes[1] != s.nodeName(1) || d.Nodes[2] != s.nodeName(0) {
+		t.Errorf("it had %v GPUs on %v", d.GPUs, d.Nodes)
+	}
+	for name, want := range map[string]string{"head": "0 of 5 on 1073741824", "prefill": "3 1 3", "decode": "2 2"} {
+		if got := strings.Join(lines(t, filepath.Join(s.project(), "dir", name)), " "); got != want {
+			t.Errorf("%s had %q, want %q", name, got, want)
+		}
+	}
+	if r := s.run("gsubmit", s.write(task("H100:3"))); r.code != 6 || !strings.Contains(r.err, "group 2: ") {
+		t.Errorf("more GPUs than a node has: %v", r)
+	}
+	if r := s.run("gsubmit", "--gpus", "1", s.write(task("H100:2"))); r.code == 0 || !strings.Contains(r.err, "--gpus: is for jobs whose nodes are alike") {
+		t.Errorf("other amounts by a flag: %v", r)
+	}
+}
+
 // TestTaskOfNVCT: instance type, arguments, secrets, progress and results.
 func TestTaskOfNVCT(t *testing.T) {
 	s := newSite(t, siteOptions{

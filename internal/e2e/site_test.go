@@ -38,6 +38,7 @@ type siteOptions struct {
 	listen      string                  // of the controller over TCP; empty: any port
 	ctldConfig  string                  // lines of gctld.yaml
 	nodeConfig  string                  // lines of each gnoded.yaml; DIR is the site's directory
+	nodeGPUs    []string                // simulated on each node, as h100:4
 	nodeNetwork string                  // further keys of its network, as ", allowHost: true"
 	nodeNetns   func(node int) *os.File // the machine's network, as the node sees it; nil: the tests'
 	nodesDial   func(node int, controller string) string
@@ -94,6 +95,10 @@ func newSite(t *testing.T, o siteOptions) *site {
 		if i < len(o.nodeDirs) && o.nodeDirs[i] != "" {
 			state = filepath.Join(o.nodeDirs[i], name)
 		}
+		config := o.nodeConfig
+		if i < len(o.nodeGPUs) {
+			config += fmt.Sprintf("gpu: {simulate: %q}\n", o.nodeGPUs[i])
+		}
 		s.nodes = append(s.nodes, s.newDaemon("gnoded", name, fmt.Sprintf(`name: %s
 controller: %s
 stateDir: %s
@@ -104,7 +109,7 @@ storage:
   - name: /project
     path: %s/project/{project}
     create: true
-%s`, name, controller, state, o.nodeNetwork, dir, strings.ReplaceAll(o.nodeConfig, "DIR", dir))))
+%s`, name, controller, state, o.nodeNetwork, dir, strings.ReplaceAll(config, "DIR", dir))))
 		s.nodes[i].stateDir = state
 	}
 	if o.made != nil {

@@ -28,6 +28,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	d.checkHalt(gn, s)
 	d.checkShm(gn, s)
 	d.checkGang(gn, g)
+	d.checkGroups(gn, s)
 	d.checkWhen(gn, s)
 	d.checkReuse(gn, s)
 	d.checkData(gn, s)
@@ -89,7 +90,7 @@ func (d *decoder) checkGang(gn *node, g *Gbatch) {
 		d.ProblemAt(gn, "startOrder", "cannot be combined with \"launch\": the command runs on the first rank alone", "remove one of them")
 	}
 	for key, word := range map[string]string{"startOrder": g.StartOrder, "stopWhen": g.StopWhen} {
-		if word != "" && g.Nodes < 2 {
+		if word != "" && g.ranks() < 2 {
 			d.ProblemAt(gn, key, "is about a job on several nodes, and this one has one", "set \"nodes\", or remove it")
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+
+	"gbatch/internal/job/nodelist"
 )
 
 // slurmVariables are those of Slurm that scripts look for.
@@ -48,7 +50,7 @@ func rankVariables(in EnvInput) []variable {
 // that the script did not give is not set, as scripts ask for it. What it gave
 // in words of its own is in its environment.
 func batchVariables(in EnvInput) []variable {
-	job, list, count := formatUint(uint64(in.ID.Job)), FormatNodes(in.Nodes), strconv.Itoa(len(in.Nodes))
+	job, list, count := formatUint(uint64(in.ID.Job)), nodelist.Format(in.Nodes), strconv.Itoa(len(in.Nodes))
 	g := in.Spec.gbatch()
 	vs := []variable{
 		{"ENVIRONMENT", "BATCH"},
@@ -60,7 +62,7 @@ func batchVariables(in EnvInput) []variable {
 		{"SLURM_GTIDS", formatUint(uint64(in.ID.Rank))},
 		{"SLURM_JOBID", job},
 		{"SLURM_JOB_ACCOUNT", in.Project},
-		{"SLURM_JOB_CPUS_PER_NODE", Repeats(in.cpusPerNode())},
+		{"SLURM_JOB_CPUS_PER_NODE", nodelist.Repeats(in.cpusPerNode())},
 		{"SLURM_JOB_GID", strconv.Itoa(in.GID)},
 		{"SLURM_JOB_ID", job},
 		{"SLURM_JOB_NAME", in.Spec.Name},
@@ -104,7 +106,7 @@ func batchVariables(in EnvInput) []variable {
 func taskVariables(in EnvInput) []variable {
 	l := in.Spec.gbatch().Launch
 	perNode := l.tasksOn(in.cpusPerNode())
-	vs := []variable{{"SLURM_TASKS_PER_NODE", Repeats(perNode)}}
+	vs := []variable{{"SLURM_TASKS_PER_NODE", nodelist.Repeats(perNode)}}
 	total := 0
 	for _, n := range perNode {
 		total += n

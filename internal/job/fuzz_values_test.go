@@ -114,24 +114,3 @@ func FuzzRankID(f *testing.F) {
 		}
 	})
 }
-
-// FuzzNodes: a list of nodes has as many names as are counted, of a bounded
-// number where ranges are among them, and reads back from how it is written.
-func FuzzNodes(f *testing.F) {
-	for _, s := range []string{"n[01-03,7],m1", "n[1-10000]", "n[9999-1]", "n[0001-2]x", ",,a,", "n[", "[1]", "n[1-2][3]", "a b,\x00", "n[1],n[1]"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		names, err := ParseNodes(s)
-		n, err2 := CountNodes(s)
-		if (err == nil) != (err2 == nil) || err == nil && n != len(names) || strings.Contains(s, "[") && len(names) > maxNodes+len(s) {
-			t.Fatalf("%q has %d names, %v, and is counted as %d, %v", s, len(names), err, n, err2)
-		}
-		if slices.ContainsFunc(names, func(name string) bool { return strings.ContainsAny(name, "[],") }) {
-			return // no name of a node, which is refused by who takes names
-		}
-		if back, err := ParseNodes(FormatNodes(names)); err != nil || !slices.Equal(back, names) {
-			t.Fatalf("%q is written as %q, which has %d names, %v", s, FormatNodes(names), len(back), err)
-		}
-	})
-}

@@ -108,7 +108,7 @@ func networkWord(s string) string {
 func (d *decoder) checkNetwork(gn *node, s *Spec) {
 	ports := len(s.Request.Docker.PortMappings) > 0
 	switch g := s.Gbatch; {
-	case g.Nodes > 1 && ports:
+	case g.ranks() > 1 && ports:
 		d.ProblemAt(gn, "nodes", "cannot be combined with request.docker.portMappings: ports are mapped for jobs on one node",
 			"remove portMappings: gexec --forward reaches a port of a rank")
 	case g.Network == NetworkHost && ports:

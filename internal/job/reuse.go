@@ -19,7 +19,7 @@ func (d *decoder) checkReuse(gn *node, s *Spec) {
 		what string
 	}{
 		{len(g.Before)+len(g.Beside) > 0, "has programs that run before its own or beside it"},
-		{g.Nodes > 1, "runs on several nodes"},
+		{g.ranks() > 1, "runs on several nodes"},
 		{s.Launches(), "is a batch script that starts tasks by srun"},
 		{len(g.Inputs) > 0, "has inputs"},
 		{len(g.Outputs) > 0, "has outputs"},

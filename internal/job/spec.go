@@ -146,10 +146,13 @@ func (s *Spec) Mounts() []Storage {
 // RankWord in a mount's hostPath stands for the number of the rank that mounts it.
 const RankWord = "{rank}"
 
-// OfRank is the job as one of its ranks has it: with directories of its own where mounts
-// name them.
+// OfRank is the job as one of its ranks has it: with the amounts of its group, and
+// directories of its own where mounts name them.
 func (s *Spec) OfRank(rank uint32) Spec {
 	out := *s
+	if g := s.groupOf(int(rank)); g != nil {
+		out = s.OfGroup(g)
+	}
 	of := func(list []Storage) []Storage {
 		list = slices.Clone(list)
 		for i := range list {
@@ -169,9 +172,6 @@ func (s *Spec) OfRank(rank uint32) Spec {
 	}
 	return out
 }
-
-// Ranks is the number of containers of one attempt, one on each node.
-func (s *Spec) Ranks() int { return max(1, s.gbatch().Nodes) }
 
 // ProjectName is the project that the document names, empty if it names none.
 func (s *Spec) ProjectName() string {

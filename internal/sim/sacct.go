@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/sched"
 )
 
@@ -302,7 +302,7 @@ func (l *sacctLog) amounts(j *sacctJob) (err error) {
 		}
 	}
 	if list := l.text("nodelist"); list != "" {
-		if j.nodes, err = job.ParseNodes(list); err != nil {
+		if j.nodes, err = nodelist.Parse(list); err != nil {
 			return fmt.Errorf("nodelist %q: %w", short(list), err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 )
 
 // nodeLine is what a line of slurm.conf says of its machines.
@@ -151,7 +151,7 @@ func (s *site) nodesOf(items, defaults map[string]item) map[string]item {
 		return items
 	}
 	delete(items, "nodename")
-	count, err := job.CountNodes(name.value)
+	count, err := nodelist.Count(name.value)
 	switch {
 	case err != nil:
 		s.note(name, notList, err)
@@ -160,7 +160,7 @@ func (s *site) nodesOf(items, defaults map[string]item) map[string]item {
 		s.note(name, "more than %d nodes are not taken", maxNodes)
 		return defaults
 	}
-	names, _ := job.ParseNodes(name.value)
+	names, _ := nodelist.Parse(name.value)
 	number := func(keys ...string) int64 {
 		it, ok := take(items, defaults, keys...)
 		n, err := strconv.ParseInt(it.value, 10, 64)
@@ -187,8 +187,8 @@ func (s *site) nodesOf(items, defaults map[string]item) map[string]item {
 	}
 	address, _ := take(items, defaults, "nodeaddr")
 	var addresses []string
-	if count, err := job.CountNodes(address.value); err == nil && count == len(names) {
-		addresses, _ = job.ParseNodes(address.value)
+	if count, err := nodelist.Count(address.value); err == nil && count == len(names) {
+		addresses, _ = nodelist.Parse(address.value)
 	}
 	take(items, nil, "nodehostname")
 	for i, name := range names {
@@ -267,7 +267,7 @@ func (s *site) partitionLine(items, defaults map[string]item) map[string]item {
 
 // nodeList says whether a value is a list of nodes.
 func (s *site) nodeList(it item) bool {
-	if _, err := job.CountNodes(it.value); err != nil {
+	if _, err := nodelist.Count(it.value); err != nil {
 		s.note(it, notList, err)
 		return false
 	}

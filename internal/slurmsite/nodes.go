@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 )
 
 // nodeText says what goes into the nodes' files, for nodes that are alike together.
@@ -30,7 +30,7 @@ func (s *site) nodeText() string {
 			fmt.Fprintf(&b, "# and %d kinds more\n", len(kinds)-i)
 			break
 		}
-		fmt.Fprintf(&b, "# gnoded.yaml on %s:\n#   clusterId: 1\n", job.FormatNodes(nodes[kind]))
+		fmt.Fprintf(&b, "# gnoded.yaml on %s:\n#   clusterId: 1\n", nodelist.Format(nodes[kind]))
 		if kind.address != "" {
 			fmt.Fprintf(&b, "#   address: %s\n", kind.address)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 )
 
 // FuzzHosts: a list of nodes expands to a bounded number of names, which written
@@ -14,7 +14,7 @@ func FuzzHosts(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		names, err := job.ParseNodes(s)
+		names, err := nodelist.Parse(s)
 		if err != nil {
 			return
 		}
@@ -24,7 +24,7 @@ func FuzzHosts(f *testing.F) {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "" || len(n) > 63 || !isHostName(n) }) {
 			return // no node is called so
 		}
-		again, err := job.ParseNodes(Hosts(names))
+		again, err := nodelist.Parse(Hosts(names))
 		slices.Sort(names)
 		slices.Sort(again)
 		if err != nil || !slices.Equal(slices.Compact(names), slices.Compact(again)) {

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 )
 
 var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
@@ -92,13 +92,13 @@ func TestHosts(t *testing.T) {
 		if got := Hosts(names); got != compressed {
 			t.Errorf("compress %s: got %s, want %s", expanded, got, compressed)
 		}
-		back, err := job.ParseNodes(compressed)
+		back, err := nodelist.Parse(compressed)
 		if err != nil || len(back) != len(names) {
 			t.Errorf("expand %s: got %v, %v", compressed, back, err)
 		}
 	}
 	for _, bad := range []string{"gpu[1-", "gpu[a]", "gpu[1-9999999]", "gpu[3-1]", "g[1]x"} {
-		if _, err := job.ParseNodes(bad); err == nil {
+		if _, err := nodelist.Parse(bad); err == nil {
 			t.Errorf("expand %s: error %v", bad, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 )
 
 // stateWords are the words that -t takes besides our own state names: Slurm's
@@ -68,7 +69,7 @@ func ParseStates(words []string) ([]job.State, error) {
 func ParseNodes(lists []string) ([]string, error) {
 	var out []string
 	for _, list := range lists {
-		names, err := job.ParseNodes(list)
+		names, err := nodelist.Parse(list)
 		if err != nil {
 			return nil, exit.Usagef("node list %q: %w", list, err)
 		}

@@ -152,7 +152,10 @@ func nodesTable(a *cli.App, nodes []api.NodeVerdict) *table.Grid {
 	}
 	for _, n := range order {
 		room, why := "now", "-"
-		if n.Code != "" {
+		switch {
+		case n.Code == "" && strings.HasPrefix(n.Text, "group "):
+			why = n.Text // which of its groups have room, and which not
+		case n.Code != "":
 			room, why = a.Moment(n.At), strings.TrimSuffix(n.Code+": "+n.Text, ": ")
 		}
 		t.Row(human.Hosts(names[n]), string(human.Number(nil, n.FreeGPUs)), strconv.Itoa(n.FreeCPUs), string(human.Size(nil, n.FreeMem)), room, why)

@@ -7,7 +7,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 )
 
 // hostnames prints the names of a list of nodes, one a line; without a list,
@@ -49,7 +49,7 @@ func hostArg(a *cli.App, args []string) ([]string, error) {
 	default:
 		return nil, exit.Usagef("give one list of nodes, as n[1-3],n7")
 	}
-	names, err := job.ParseNodes(list)
+	names, err := nodelist.Parse(list)
 	if err != nil {
 		return nil, exit.Usagef("node list %q: %w", list, err)
 	}

@@ -46,13 +46,27 @@ func (r Rules) shape(project string, spec *job.Spec) *sched.Shape {
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes, Storage: storage(spec), Licenses: licenses(g.Licenses),
 	}
+	for i := range g.OtherGroups {
+		shape.Groups = append(shape.Groups, group(spec, &g.OtherGroups[i]))
+	}
 	if len(p.Clusters) == 1 && shape.Cluster == 0 {
 		shape.Cluster = p.Clusters[0]
 	}
 	if res.GPUs > 0 {
-		shape.MilliGPU = int64(res.GPUs*1000 + 0.5)
+		shape.MilliGPU = milliGPU(res.GPUs)
 	}
 	return shape
+}
+
+func milliGPU(gpus float64) int64 { return int64(gpus*1000 + 0.5) }
+
+// group is what the ranks of one of a job's groups take.
+func group(spec *job.Spec, g *job.Group) sched.Group {
+	of := spec.OfGroup(g)
+	return sched.Group{
+		Nodes: g.Nodes, MilliGPU: milliGPU(g.GPUs), MilliCPU: int64(g.CPUs) * 1000, MemMiB: (of.MemoryBytes() + 1<<20 - 1) >> 20,
+		GPUModels: g.GPUModel, GPUMemMiB: int64(g.GPUMemoryGB) << 10, MinComputeCap: int(g.MinComputeCapability*10 + 0.5),
+	}
 }
 
 // Request draws out of a document what the scheduler needs, with the site's
@@ -75,7 +89,7 @@ func (r Rules) Request(spec *job.Spec, shape *sched.Shape, limit sched.Time) sta
 	if g.Launch != nil && shape.Nodes > 1 {
 		q.StopWhen = job.MasterDone
 	}
-	if i := g.IdleGPU; i != nil && (shape.MilliGPU > 0 || shape.AllGPUs) {
+	if i := g.IdleGPU; i != nil && spec.AsksGPUs() {
 		q.IdleMin, q.IdleWindow = i.MinUtilization, sched.Time(i.Window)*1000
 	}
 	q.Told, q.Warn = spec.Notifies(), spec.Warnings()

@@ -72,7 +72,7 @@ func runtime(s *job.Spec) []string {
 	switch name := s.Runtime(); {
 	case name == "":
 		return nil
-	case s.Request.Resources.GPUs != 0:
+	case s.AsksGPUs():
 		return []string{featureRuntimeGPU + name}
 	default:
 		return []string{featureRuntime + name}

@@ -139,10 +139,10 @@ func (p *Partition) refuses(a Asked, limit sched.Time) string {
 		return fmt.Sprintf("takes jobs on %s at least, and this one asks for %d", words.Plural(p.MinNodes, "node"), ranks)
 	case p.MaxMilliGPU > 0 && gpus(s) > p.MaxMilliGPU:
 		return fmt.Sprintf("gives a job %s at most, and this one asks for %s", counted(p.MaxMilliGPU, "GPU"), words.Thousandths(gpus(s)))
-	case p.MaxMilliCPU > 0 && s.MilliCPU > p.MaxMilliCPU:
-		return fmt.Sprintf("gives a job %s of a node at most, and this one asks for %s", counted(p.MaxMilliCPU, "core"), words.Thousandths(s.MilliCPU))
-	case p.MaxMiB > 0 && s.MemMiB > p.MaxMiB:
-		return fmt.Sprintf("gives a job %s GiB of a node's memory at most, and this one asks for %s", words.GiB(p.MaxMiB), words.GiB(s.MemMiB))
+	case p.MaxMilliCPU > 0 && s.Most(cores) > p.MaxMilliCPU:
+		return fmt.Sprintf("gives a job %s of a node at most, and this one asks for %s", counted(p.MaxMilliCPU, "core"), words.Thousandths(s.Most(cores)))
+	case p.MaxMiB > 0 && s.Most(memory) > p.MaxMiB:
+		return fmt.Sprintf("gives a job %s GiB of a node's memory at most, and this one asks for %s", words.GiB(p.MaxMiB), words.GiB(s.Most(memory)))
 	case s.Exclusive && p.MaxMilliCPU+p.MaxMiB+p.MaxMilliGPU > 0, s.AllMem && p.MaxMiB > 0, s.AllGPUs && p.MaxMilliGPU > 0:
 		return "bounds what a job may have of a node, and this one asks for all of it"
 	}
@@ -195,7 +195,12 @@ func (l List) hint(a Asked, tried []string) string {
 	return "change what it asks for, or ask an operator; ginfo --partitions shows what each takes"
 }
 
-func gpus(s *sched.Shape) int64 { return int64(s.Alike())*s.MilliGPU + s.RestMilliGPU }
+func gpus(s *sched.Shape) int64 {
+	return s.Total(func(s *sched.Shape) int64 { return s.MilliGPU }) + s.RestMilliGPU
+}
+
+func cores(s *sched.Shape) int64  { return s.MilliCPU }
+func memory(s *sched.Shape) int64 { return s.MemMiB }
 
 func length(t sched.Time) string { return job.Duration(t / sched.Second).String() }
 

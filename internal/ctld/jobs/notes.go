@@ -15,7 +15,7 @@ func (s *Submissions) siteNotes(spec *job.Spec) []api.Note {
 	if g, most := spec.Gbatch, s.Conf().Limits.MaxGrace; g != nil && g.StopGrace > job.Duration(most) {
 		out = append(out, api.Note{Path: "gbatch.stopGrace", Message: fmt.Sprintf("is %s, and this site allows %s: that is what it gets", g.StopGrace, job.Duration(most))})
 	}
-	if g := spec.Gbatch; g != nil && g.IdleGPU != nil && spec.Request.Resources.GPUs == 0 {
+	if g := spec.Gbatch; g != nil && g.IdleGPU != nil && !spec.AsksGPUs() {
 		out = append(out, api.Note{Path: "gbatch.idleGpu", Message: "is about GPUs, and the job asks for none"})
 	}
 	if spec.Mails() && s.Conf().Mail == nil {

@@ -13,11 +13,29 @@ import (
 // takeShare gives a job that asks for the share of its GPUs the cores and the memory
 // that come with them: as much as each node has for it that could hold the GPUs, so
 // that it may start on any of them.
-func takeShare(v *state.View, spec *job.Spec) []job.Note {
-	g, r := spec.Gbatch, &spec.Request.Resources
-	if g == nil || !g.ShareOfNode {
+func takeShare(v *state.View, spec *job.Spec) (notes []job.Note) {
+	g := spec.Gbatch
+	if g == nil {
 		return nil
 	}
+	take := func(share *bool, path string, r *job.Resources) {
+		asked := *share
+		if *share = false; asked && shareOf(v, r) { // the document says what came of it
+			notes = append(notes, job.Note{Path: path, Message: fmt.Sprintf("has the share of its GPUs: %d cores and %d GB of memory of each node", r.CPUs, r.CPUMemoryGB)})
+		}
+	}
+	take(&g.ShareOfNode, "request.resources", &spec.Request.Resources)
+	for i := range g.OtherGroups {
+		to := &g.OtherGroups[i]
+		r := spec.OfGroup(to).Request.Resources
+		take(&to.ShareOfNode, fmt.Sprintf("gbatch.otherGroups[%d]", i), &r)
+		to.CPUs, to.CPUMemoryGB = r.CPUs, r.CPUMemoryGB
+	}
+	return notes
+}
+
+// shareOf raises cores and memory to the share, and says whether it did.
+func shareOf(v *state.View, r *job.Resources) bool {
 	cpus, memory := 0, 0
 	for _, n := range v.Nodes {
 		inv := n.Inventory
@@ -33,12 +51,11 @@ func takeShare(v *state.View, spec *job.Spec) []job.Note {
 			memory = m
 		}
 	}
-	g.ShareOfNode = false // the document says what came of it
 	if cpus <= r.CPUs && memory <= r.CPUMemoryGB {
-		return nil
+		return false
 	}
 	r.CPUs, r.CPUMemoryGB = max(r.CPUs, cpus), max(r.CPUMemoryGB, memory)
-	return []job.Note{{Path: "request.resources", Message: fmt.Sprintf("has the share of its GPUs: %d cores and %d GB of memory of each node", r.CPUs, r.CPUMemoryGB)}}
+	return true
 }
 
 // fitting counts the GPUs that a job could have.

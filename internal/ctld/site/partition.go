@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control/partition"
 	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/job/sizes"
 	"gbatch/sched"
 )
@@ -81,7 +82,7 @@ func (c Config) checkPartitions(bad func(path, format string, a ...any)) {
 
 func (p *Partition) check(at string, bad func(path, format string, a ...any)) {
 	for i, list := range p.Nodes {
-		if _, err := job.ParseNodes(list); err != nil {
+		if _, err := nodelist.Parse(list); err != nil {
 			bad(fmt.Sprintf("%s.nodes[%d]", at, i), "%v", err)
 		}
 	}
@@ -125,7 +126,7 @@ func (c Config) partitions() (list partition.List) {
 			Projects: p.Projects, NotProjects: p.NotProjects, QOS: p.QOS, NotQOS: p.NotQOS,
 		}
 		for _, list := range p.Nodes {
-			names, _ := job.ParseNodes(list) // it was checked
+			names, _ := nodelist.Parse(list) // it was checked
 			out.Nodes = append(out.Nodes, names...)
 		}
 		list = append(list, out)

@@ -51,10 +51,10 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 		out.Restart = &api.RestartInfo{InitialJobUUID: uuid.UUID(x.Initial).String(), RestartCount: x.Count, Of: x.Of}
 	}
 	sh := j.Request.Shape
-	ranks := int64(sh.Nodes)
-	out.NumNodes = sh.Nodes
-	out.CPUs, out.MemBytes = int(ranks*sh.MilliCPU/1000), ranks*sh.MemMiB<<20
-	out.GPUs = float64(ranks*sh.MilliGPU) / 1000
+	out.NumNodes = sh.Ranks()
+	out.CPUs = int(sh.Total(func(s *sched.Shape) int64 { return s.MilliCPU }) / 1000)
+	out.MemBytes = sh.Total(func(s *sched.Shape) int64 { return s.MemMiB }) << 20
+	out.GPUs = float64(sh.Total(func(s *sched.Shape) int64 { return s.MilliGPU })) / 1000
 	if j.Parent > 0 {
 		out.Parent, out.Task = j.Parent, &j.Index
 	}

@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/slurm"
 	"gbatch/internal/job/indexes"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/job/sizes"
 	"gbatch/oci/ref"
 )
@@ -161,6 +162,7 @@ func (a *applied) check(flag, value string, err error) bool {
 
 func (a *applied) amounts(o Overrides) {
 	r, g := &a.sub.Spec.Request.Resources, a.sub.Spec.Gbatch
+	a.alike(o)
 	r.CPUs = cmp.Or(o.CPUs, r.CPUs)
 	if o.Mem != "" {
 		mib, err := sizes.Parse(o.Mem)
@@ -183,9 +185,24 @@ func (a *applied) amounts(o Overrides) {
 		to         *[]string
 	}{{"--nodelist", o.NodeList, &g.NodeNames}, {"--exclude", o.Exclude, &g.ExcludeNodes}} {
 		if list.text != "" {
-			names, err := job.ParseNodes(list.text)
+			names, err := nodelist.Parse(list.text)
 			a.check(list.flag, list.text, err)
 			*list.to = names
+		}
+	}
+}
+
+// alike refuses other amounts for nodes of which some have others.
+func (a *applied) alike(o Overrides) {
+	if len(a.sub.Spec.Gbatch.OtherGroups) == 0 {
+		return
+	}
+	for _, given := range []struct {
+		flag string
+		is   bool
+	}{{"--cpus", o.CPUs > 0}, {"--mem", o.Mem != ""}, {"--gpus", o.GPUs != ""}, {"--nodes", o.Nodes > 0}} {
+		if given.is {
+			a.problems = append(a.problems, job.Problem{Path: given.flag, Message: "is for jobs whose nodes are alike, and this one has groups of them", Hint: "change the amounts of its groups in the file"})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/launch/pmix"
 )
 
@@ -55,7 +56,7 @@ func (g *group) slurm(t *task) map[string]string {
 	for _, at := range l.Placed {
 		names, counts = append(names, i.Nodes[at.Rank].Name), append(counts, len(at.Tasks))
 	}
-	list, perNode := job.FormatNodes(names), job.Repeats(counts)
+	list, perNode := nodelist.Format(names), nodelist.Repeats(counts)
 	var ids []string
 	for _, other := range g.placed.Tasks {
 		ids = append(ids, itoa(other.ID))
@@ -67,7 +68,7 @@ func (g *group) slurm(t *task) map[string]string {
 		"SLURM_NNODES": nodes, "SLURM_STEP_NUM_NODES": nodes, "SLURM_STEP_NODELIST": list, "SLURM_NODELIST": list,
 		"SLURM_TASKS_PER_NODE": perNode, "SLURM_STEP_TASKS_PER_NODE": perNode,
 		"SLURMD_NODENAME": i.Own().Name, "SLURM_CPUS_ON_NODE": itoa(i.Own().CPUs),
-		"SLURM_JOB_NODELIST": job.FormatNodes(i.Names()), "SLURM_JOB_NUM_NODES": itoa(len(i.Nodes)),
+		"SLURM_JOB_NODELIST": nodelist.Format(i.Names()), "SLURM_JOB_NUM_NODES": itoa(len(i.Nodes)),
 		"SLURM_UMASK": umaskText(g.order.Umask), "SLURM_TOPOLOGY_ADDR": i.Own().Name, "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
 	}
 	maps.Copy(set, g.order.Extra)

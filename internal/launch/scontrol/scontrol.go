@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/launch"
 )
 
@@ -85,7 +86,7 @@ func hostnames(args []string, out *bufio.Writer) error {
 			}
 		}
 	}
-	names, err := job.ParseNodes(list)
+	names, err := nodelist.Parse(list)
 	if err != nil {
 		return fmt.Errorf("Invalid hostlist: %w", err)
 	}
@@ -110,14 +111,14 @@ func hostlist(args []string, sorted bool, out *bufio.Writer) error {
 		}
 		text = strings.Join(strings.Fields(string(b)), ",")
 	}
-	names, err := job.ParseNodes(text)
+	names, err := nodelist.Parse(text)
 	if err != nil {
 		return fmt.Errorf("Invalid hostlist: %w", err)
 	}
 	if sorted {
 		slices.Sort(names)
 	}
-	_, err = fmt.Fprintln(out, job.FormatNodes(names))
+	_, err = fmt.Fprintln(out, nodelist.Format(names))
 	return err
 }
 
@@ -141,7 +142,7 @@ func showJob(args []string, oneline bool, out *bufio.Writer) error {
 		fmt.Sprintf("   UserId=%s", i.User),
 		"   JobState=RUNNING Reason=None",
 		fmt.Sprintf("   Partition=%s", i.Cluster),
-		fmt.Sprintf("   NodeList=%s", job.FormatNodes(i.Names())),
+		fmt.Sprintf("   NodeList=%s", nodelist.Format(i.Names())),
 		fmt.Sprintf("   BatchHost=%s", i.Nodes[0].Name),
 		fmt.Sprintf("   NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d", len(i.Nodes), cpus, tasks, max(i.CPUsPerTask, 1)),
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/launch"
 )
 
@@ -218,7 +218,7 @@ func (r *run) printLayout() error {
 	for _, at := range l.Placed {
 		names = append(names, r.info.Nodes[at.Rank].Name)
 	}
-	fmt.Fprintf(&b, "Job step layout:\n\t%d tasks, %d nodes (%s)\n\n", l.Tasks, len(l.Placed), job.FormatNodes(names))
+	fmt.Fprintf(&b, "Job step layout:\n\t%d tasks, %d nodes (%s)\n\n", l.Tasks, len(l.Placed), nodelist.Format(names))
 	for k, at := range l.Placed {
 		fmt.Fprintf(&b, "\tNode %d (%s), %d task(s): ", k, names[k], len(at.Tasks))
 		for _, t := range at.Tasks {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/launch"
 )
 
@@ -100,11 +100,11 @@ func where() []option {
 			if strings.Contains(v, "/") {
 				return errors.New("is a file: name the nodes")
 			}
-			o.q.On, err = job.ParseNodes(v)
+			o.q.On, err = nodelist.Parse(v)
 			return err
 		}},
 		{long: "exclude", short: 'x', takes: '=', set: func(o *options, v string) (err error) {
-			o.q.Not, err = job.ParseNodes(v)
+			o.q.Not, err = nodelist.Parse(v)
 			return err
 		}},
 		{long: "relative", short: 'r', takes: '=', set: func(o *options, v string) (err error) {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/hooks"
@@ -75,8 +75,8 @@ func (f facts) list() []string {
 		"SLURM_JOB_USER=" + o.User,
 		"SLURM_JOB_ACCOUNT=" + o.Project,
 		"SLURM_JOB_PARTITION=" + cmp.Or(o.Partition, strconv.Itoa(n.Config.ClusterID)),
-		"SLURM_JOB_NODELIST=" + job.FormatNodes(o.nodes(n.Config.Name)),
-		"SLURM_NODELIST=" + job.FormatNodes(o.nodes(n.Config.Name)),
+		"SLURM_JOB_NODELIST=" + nodelist.Format(o.nodes(n.Config.Name)),
+		"SLURM_NODELIST=" + nodelist.Format(o.nodes(n.Config.Name)),
 		"SLURM_NODEID=" + strconv.FormatUint(uint64(o.id.Rank), 10),
 		"SLURM_CPUS_ON_NODE=" + strconv.Itoa(o.Allocation.CPUs),
 		"SLURMD_NODENAME=" + n.Config.Name,

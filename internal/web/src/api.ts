@@ -405,6 +405,7 @@ export type Gbatch = {
   nodeNames?: Array<string> | null
   nodes?: number
   notify?: Array<Notify> | null
+  otherGroups?: Array<Group> | null
   outputs?: Array<Output> | null
   partitions?: Array<string> | null
   priority?: number
@@ -437,6 +438,17 @@ export type Granted = {
   gpuMemBytes?: number
   gpus?: number
   memBytes: number
+}
+
+export type Group = {
+  cpuMemoryGb: number
+  cpus: number
+  gpuMemoryGb?: number
+  gpuModel?: Array<string> | null
+  gpus: number
+  minComputeCapability?: number
+  nodes: number
+  shareOfNode?: boolean
 }
 
 export type History = {

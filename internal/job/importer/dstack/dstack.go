@@ -250,7 +250,7 @@ func readStop(d *decoder, n *node, t *task) {
 // applyGang drops what is about several nodes from a task on one.
 func (t *task) applyGang(d *decoder, n *node) {
 	g := t.sub.Spec.Gbatch
-	if g.Nodes > 1 {
+	if t.sub.Spec.Ranks() > 1 {
 		return
 	}
 	for _, key := range []string{"startup_order", "stop_criteria"} {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +19,8 @@ type group struct {
 	commands    []string
 	commandsAt  []*node
 	resources   resources
-	resourcesAt *node
 	at          *node
+	resourcesAt *node // else at
 }
 
 // isGroupName says whether a text can name a group.
@@ -59,7 +58,7 @@ var groupFields = []field[group]{
 func readGroups(d *decoder, n *node, t *task) {
 	names, next := map[string]bool{}, 0
 	d.Elements(n, func(n *node) {
-		g := group{nodes: 1, first: next, at: n, name: strconv.Itoa(len(t.groups))}
+		g := group{nodes: 1, first: next, at: n, resourcesAt: n, name: strconv.Itoa(len(t.groups))}
 		document.Object(d, n, groupFields, &g)
 		if names[g.name] {
 			d.Problem(n, fmt.Sprintf("is a second group %s", document.Quote(g.name)), "give each a name of its own")
@@ -78,7 +77,7 @@ func readGroups(d *decoder, n *node, t *task) {
 }
 
 // applyGroups makes one script of what the groups run, of which each node takes the
-// part of its rank, and finds what all nodes are to have.
+// part of its rank, and finds what each is to have.
 func (t *task) applyGroups(d *decoder, n *node) {
 	for _, key := range []string{"nodes", "commands", "ports", "entrypoint"} {
 		if kid := n.Given(key); kid != nil {
@@ -113,7 +112,7 @@ func (t *task) applyGroups(d *decoder, n *node) {
 	for name, value := range t.sub.Spec.Request.Docker.Environment {
 		t.sub.Spec.Request.Docker.Environment[name] = strings.ReplaceAll(value, "$", "$$")
 	}
-	t.sameNodes(d)
+	t.groupNodes(d)
 }
 
 // groupCommand is a command for job.Expand, with variables of the node for the
@@ -146,41 +145,43 @@ func (t *task) groupCommand(d *decoder, n *node, command string, address *regexp
 	return out.String() + strings.ReplaceAll(rest, "$", "$$")
 }
 
-// sameNodes has all nodes be alike, as those of a gang are: each gets as many cores
-// and as much memory as the group that asks for most. GPUs have to be the same.
-func (t *task) sameNodes(d *decoder) {
+// groupNodes gives each node what its group asks for. Shared memory and the disk are the
+// same for all nodes of a job: those of the group that asks for most.
+func (t *task) groupNodes(d *decoder) {
 	if len(t.groups) == 0 {
 		return
 	}
-	most := t.groups[0]
-	for _, g := range t.groups[1:] {
-		a, b := most.resources, g.resources
-		if !reflect.DeepEqual([]any{a.gpu, a.total, a.capability}, []any{b.gpu, b.total, b.capability}) {
-			d.Problem(g.at, fmt.Sprintf("asks for other GPUs than group %s, and nodes of a job are alike", document.Quote(most.name)),
-				"ask for the same GPUs in each group, or submit the groups as jobs of their own that meet in project storage (gsubmit --dependency after:ID)")
-			return
-		}
-		if !reflect.DeepEqual(a, b) {
-			d.Note(g.at, "has other amounts than the group before: each node gets the most that a group asks for")
-		}
-		most.resources.cpu = larger(a.cpu, b.cpu, defaultCPUs)
-		most.resources.memory = larger(a.memory, b.memory, defaultMemory)
-		most.resources.disk = larger(a.disk, b.disk, 0)
-		most.resources.shm = max(a.shm, b.shm)
-		if most.resourcesAt == nil {
-			most.resourcesAt = g.resourcesAt
-		}
+	var most resources
+	for _, g := range t.groups {
+		most.disk, most.shm = larger(most.disk, g.resources.disk), max(most.shm, g.resources.shm)
 	}
-	most.resources.apply(d, most.resourcesAt, &t.sub.Spec)
+	spec, alike := &t.sub.Spec, true
+	for i := range t.groups {
+		r := &t.groups[i].resources
+		r.disk, r.shm = most.disk, most.shm
+		alike = alike && reflect.DeepEqual(*r, t.groups[0].resources)
+	}
+	t.groups[0].resources.apply(d, t.groups[0].resourcesAt, spec)
+	if alike {
+		return
+	}
+	spec.Gbatch.Nodes = t.groups[0].nodes
+	for i, g := range t.groups[1:] {
+		own := job.Spec{Gbatch: &job.Gbatch{}}
+		g.resources.path = fmt.Sprintf("gbatch.otherGroups[%d]", i)
+		g.resources.apply(d, g.resourcesAt, &own)
+		r := own.Request.Resources
+		spec.Gbatch.OtherGroups = append(spec.Gbatch.OtherGroups, job.Group{
+			Nodes: g.nodes, GPUs: r.GPUs, CPUs: r.CPUs, CPUMemoryGB: r.CPUMemoryGB, GPUModel: r.GPUModel, GPUMemoryGB: r.GPUMemoryGB,
+			MinComputeCapability: own.Gbatch.MinComputeCapability, ShareOfNode: own.Gbatch.ShareOfNode,
+		})
+	}
 }
 
-// larger is the one of two amounts of which more is needed; nil is the default.
-func larger(a, b *span, usual float64) *span {
-	least := func(s *span) float64 {
-		if s == nil {
-			return usual
-		}
-		return s.least(usual)
+// larger is the one of two amounts of which more is needed; nil is none.
+func larger(a, b *span) *span {
+	if a == nil || b != nil && b.least(0) > a.least(0) {
+		return b
 	}
-	return slices.MaxFunc([]*span{a, b}, func(a, b *span) int { return int(least(a)*1024) - int(least(b)*1024) })
+	return a
 }

@@ -27,6 +27,19 @@ type resources struct {
 	gpu               *gpuSpec
 	total             *span // memory of all GPUs together, GiB
 	capability        float64
+
+	path string // of the native object that they become, of a group but the first
+}
+
+// at is the native field that one of the amounts becomes.
+func (r *resources) at(field string) string {
+	switch {
+	case r.path != "":
+		return r.path + "." + field
+	case field == "minComputeCapability":
+		return "gbatch." + field
+	}
+	return "request.resources." + field
 }
 
 var resourceFields = []field[resources]{
@@ -253,8 +266,8 @@ func (r *resources) apply(d *decoder, n *node, spec *job.Spec) {
 		noteRounded(d, at("disk"), r.disk, fmt.Sprintf("%d GB", g.DiskGB))
 	}
 	if n != nil {
-		d.Becomes("request.resources.cpus", at("cpu"))
-		d.Becomes("request.resources.cpuMemoryGb", at("memory"))
+		d.Becomes(r.at("cpus"), at("cpu"))
+		d.Becomes(r.at("cpuMemoryGb"), at("memory"))
 		d.Becomes("gbatch.shmSizeMb", at("shm_size"))
 		d.Becomes("gbatch.diskGb", at("disk"))
 	}
@@ -311,7 +324,7 @@ func (r *resources) applyGPU(d *decoder, n *node, spec *job.Spec) {
 	}
 	to.GPUs = count.least(1)
 	noteRounded(d, place("count"), &count, amount(int(to.GPUs), "GPU"))
-	d.Becomes("request.resources.gpus", place("count"))
+	d.Becomes(r.at("gpus"), place("count"))
 	if to.GPUs == 0 {
 		return // what follows is about GPUs
 	}
@@ -320,12 +333,12 @@ func (r *resources) applyGPU(d *decoder, n *node, spec *job.Spec) {
 		for _, name := range g.names {
 			to.GPUModel = append(to.GPUModel, "="+name+" *")
 		}
-		d.Becomes("request.resources.gpuModel", place("name"))
+		d.Becomes(r.at("gpuModel"), place("name"))
 		d.Note(place("name"), "is read as any GPU of the model "+strings.Join(g.names, " or ")+", whatever its memory and form")
 	}
 	if r.capability > 0 {
 		spec.Gbatch.MinComputeCapability = r.capability
-		d.Becomes("gbatch.minComputeCapability", place("compute_capability"))
+		d.Becomes(r.at("minComputeCapability"), place("compute_capability"))
 	}
 	least := 0.0
 	from := place("memory")
@@ -345,7 +358,7 @@ func (r *resources) applyGPU(d *decoder, n *node, spec *job.Spec) {
 		return
 	}
 	to.GPUMemoryGB = max(1, int(least*nominalGPUMemory))
-	d.Becomes("request.resources.gpuMemoryGb", from)
+	d.Becomes(r.at("gpuMemoryGb"), from)
 	d.Note(from, fmt.Sprintf("is read as at least %d GB, since GPUs have a little less than they are sold with", to.GPUMemoryGB))
 }
 

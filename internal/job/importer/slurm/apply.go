@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
 	"gbatch/internal/job/indexes"
+	"gbatch/internal/job/nodelist"
 )
 
 // What single options do.
@@ -84,7 +85,7 @@ func (s *script) nodelist(v string) error {
 	if strings.Contains(v, "/") {
 		return errors.New("is a file: name the nodes")
 	}
-	names, err := job.ParseNodes(v)
+	names, err := nodelist.Parse(v)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/nodelist"
 	"gbatch/internal/job/sizes"
 )
 
@@ -122,7 +123,7 @@ func where() []option {
 		{long: "--nodelist", short: "-w", value: (*script).nodelist},
 		{long: "--reservation", value: (*script).reservation},
 		{long: "--exclude", short: "-x", value: func(s *script, v string) (err error) {
-			s.spec.Gbatch.ExcludeNodes, err = job.ParseNodes(v)
+			s.spec.Gbatch.ExcludeNodes, err = nodelist.Parse(v)
 			return err
 		}},
 	}

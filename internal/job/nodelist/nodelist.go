@@ -1,4 +1,5 @@
-package job
+// Package nodelist reads and writes names of nodes as Slurm does: n[01-03,7],m1. It is pure.
+package nodelist
 
 import (
 	"errors"
@@ -9,11 +10,12 @@ import (
 	"gbatch/internal/document"
 )
 
-// Bounds of a name in a list of nodes that is expanded: what is in front of the
-// number, and the number with its zeros.
+// Bounds of a list that is expanded: its names, what is in front of a name's number, and
+// the number with its zeros.
 const (
-	maxNodePrefix = 253
-	maxNodeDigits = 9
+	maxNames  = 10_000
+	maxPrefix = 253
+	maxDigits = 9
 )
 
 // series is some names of a list: one, or those that differ in their numbers alone.
@@ -24,8 +26,8 @@ type series struct {
 
 func (s series) size() int { return int(s.high-s.low) + 1 }
 
-// ParseNodes reads names of nodes as Slurm writes them: n[01-03,7],m1.
-func ParseNodes(list string) ([]string, error) {
+// Parse reads names of nodes as Slurm writes them: n[01-03,7],m1.
+func Parse(list string) ([]string, error) {
 	var names []string
 	err := eachSeries(list, func(s series) {
 		if s.first == "" {
@@ -42,13 +44,13 @@ func ParseNodes(list string) ([]string, error) {
 	return names, nil
 }
 
-// CountNodes is how many names ParseNodes would make, without making them.
-func CountNodes(list string) (n int, err error) {
+// Count is how many names Parse would make, without making them.
+func Count(list string) (n int, err error) {
 	err = eachSeries(list, func(s series) { n += s.size() })
 	return n, err
 }
 
-// eachSeries takes a list apart. It has at most maxNodes names where ranges are
+// eachSeries takes a list apart. It has at most maxNames names where ranges are
 // among them.
 func eachSeries(list string, take func(series)) error {
 	names := 0
@@ -79,10 +81,10 @@ func eachSeries(list string, take func(series)) error {
 			high, err2 := strconv.ParseUint(last, 10, 32)
 			s := series{prefix, first, low, high}
 			switch {
-			case err != nil || err2 != nil || high < low || len(first) > maxNodeDigits || len(prefix) > maxNodePrefix:
+			case err != nil || err2 != nil || high < low || len(first) > maxDigits || len(prefix) > maxPrefix:
 				return fmt.Errorf("%s is no range of numbers; write gpu[01-04,07]", document.Quote(part))
-			case names+s.size() > maxNodes:
-				return fmt.Errorf("has more than %d nodes", maxNodes)
+			case names+s.size() > maxNames:
+				return fmt.Errorf("has more than %d nodes", maxNames)
 			}
 			names += s.size()
 			take(s)
@@ -91,8 +93,8 @@ func eachSeries(list string, take func(series)) error {
 	return nil
 }
 
-// FormatNodes writes names of nodes as Slurm does, in their order: n[01-03,7],m1.
-func FormatNodes(names []string) string {
+// Format writes names of nodes as Slurm does, in their order: n[01-03,7],m1.
+func Format(names []string) string {
 	var parts []string
 	for i := 0; i < len(names); {
 		prefix, _, _ := splitNumber(names[i])
@@ -147,7 +149,7 @@ func ranges(names []string) string {
 func splitNumber(name string) (prefix, digits string, ok bool) {
 	prefix = strings.TrimRight(name, "0123456789")
 	digits = name[len(prefix):]
-	return prefix, digits, digits != "" && len(digits) <= maxNodeDigits && prefix != "" && !strings.ContainsAny(prefix, "[],")
+	return prefix, digits, digits != "" && len(digits) <= maxDigits && prefix != "" && !strings.ContainsAny(prefix, "[],")
 }
 
 // Repeats writes a number for each node as Slurm does: 4(x2),1.
