@@ -14,7 +14,8 @@ import (
 
 // audit looks at what truly happens, whatever the controller believes, and at what clients are told.
 type audit struct {
-	w *world
+	w     *world
+	lease time.Duration // of nodes
 
 	mu     sync.Mutex
 	first  string // violation

@@ -8,12 +8,13 @@ import (
 )
 
 var (
-	seeds = flag.Int("chaos.seeds", 6, "histories of TestChaos")
-	from  = flag.Uint64("chaos.from", 1, "the first seed")
-	hours = flag.Float64("chaos.hours", 1, "simulated hours of each")
-	many  = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
-	every = flag.Duration("chaos.every", 40*time.Second, "a fault comes so often on average")
-	bugs  = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
+	seeds   = flag.Int("chaos.seeds", 6, "histories of TestChaos")
+	from    = flag.Uint64("chaos.from", 1, "the first seed")
+	hours   = flag.Float64("chaos.hours", 1, "simulated hours of each")
+	many    = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
+	every   = flag.Duration("chaos.every", 40*time.Second, "a fault comes so often on average")
+	shorten = flag.Int("chaos.tries", 200, "histories that are lived to shorten one in which something does not hold")
+	bugs    = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
 
 // usual is the history of a seed.
@@ -71,18 +72,15 @@ func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history)
 	t.Logf("%d histories, %s simulated in %s: %.1f faults a second\n%s", histories, took.Round(time.Minute), real.Round(time.Second), float64(sum.befell())/real.Seconds(), sum)
 }
 
-// shrinkTries bounds the histories that are lived to shorten one.
-const shrinkTries = 200
-
 // shrink leaves out faults of a history while something in it still does not hold.
 func shrink(t *testing.T, h history, why string) (history, string) {
-	tries := 0
-	for part := max(1, len(h.faults)/2); part > 0 && tries < shrinkTries; {
+	lived := 0
+	for part := max(1, len(h.faults)/2); part > 0 && lived < *shorten; {
 		left := false
-		for at := 0; at < len(h.faults) && tries < shrinkTries; {
+		for at := 0; at < len(h.faults) && lived < *shorten; {
 			less := h
 			less.faults = slices.Concat(h.faults[:at], h.faults[min(at+part, len(h.faults)):])
-			tries++
+			lived++
 			if out := live(t, less); out.violation != "" {
 				h, why, left = less, out.violation, true
 			} else {

@@ -68,6 +68,7 @@ func newController(w *world) *machineOfController {
 	if w.plant.site != nil {
 		w.plant.site(&c.conf)
 	}
+	w.audit.lease = c.conf.Lease()
 	c.disk.unsafe = w.plant.unsynced
 	return c
 }

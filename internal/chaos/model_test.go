@@ -168,10 +168,20 @@ func (a *audit) untrue(j *state.Job) string {
 		return fmt.Sprintf("its programs ended so: %v", codes)
 	case j.State == job.Failed && (j.Reason == job.Signal || j.Reason == job.None || j.Reason == job.ByUser):
 		return "nobody did that"
-	case j.State == job.Failed && j.Reason == job.MaxRuntime && a.ranFor(j) < mayRun/2:
+	case j.State == job.Failed && j.Reason == job.MaxRuntime && a.ranFor(j)+a.unseen(j) < mayRun:
 		return fmt.Sprintf("its programs ran for %s", a.ranFor(j))
+	case time.Duration(j.UsedRun)*time.Millisecond > a.ranFor(j)+a.unseen(j):
+		return fmt.Sprintf("%s count against its limit, and its programs ran for %s", time.Duration(j.UsedRun)*time.Millisecond, a.ranFor(j))
 	}
 	return ""
+}
+
+// unseen is for how much longer than its programs ran a job may be taken to have run: what ended unheard ended with its lease, which
+// began with the last contact or, where a controller was not there, up to a minute after the last note of one. Clocks that
+// agree again count up to a twentieth more.
+func (a *audit) unseen(j *state.Job) time.Duration {
+	const late = 30 * time.Second // messages, and an end of which nobody says when it was
+	return time.Duration(j.Tries)*(a.lease+time.Minute+late) + a.ranFor(j)/10
 }
 
 // ranFor is how long the programs of all attempts of a job ran, of each attempt the longest.

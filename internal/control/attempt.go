@@ -127,7 +127,8 @@ func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reaso
 	return job.Failed, v.Reason, v.Text, &v.After
 }
 
-// lose ends the ranks of a node that match as lost; why is the sentence about it.
+// lose ends the ranks of a node that match as lost; why is the sentence about it. They ended with their lease
+// at the latest, however much later that is found out; those that have none, now.
 func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) bool) {
 	n := a.nodes.get(name)
 	if n == nil {
@@ -142,6 +143,10 @@ func (a *attempts) lose(name, why string, match func(*state.Job, state.Rank) boo
 			}
 			r.Phase = node.PhaseEnded
 			r.Exit = &node.Exit{Code: 255, Reason: job.NodeFail, EndedMS: int64(a.out.Now), Message: why}
+			if !j.Attempt.Alone {
+				over := max(a.cfg.patience().Over(a.out.Now, n), j.Attempt.Start, j.Started)
+				r.Exit.EndedMS, r.Exit.FreeMS = int64(over), int64(over)
+			}
 			a.advance(j, i, r)
 			if j = a.jobs.get(num); !j.State.Active() {
 				break

@@ -1,6 +1,9 @@
 package control
 
-import "gbatch/internal/state"
+import (
+	"gbatch/internal/state"
+	"gbatch/sched"
+)
 
 // NodeAlive says that a node was heard and no more: what it said is not taken in,
 // as there is no room to record what would follow. Nothing of it is stored.
@@ -15,9 +18,17 @@ func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 		return none{}, &state.Refusal{Code: state.Conflict, Message: otherMachine(e.Name, why)}
 	}
 	n := *old
-	n.LastSeen, n.Suspect = s.now, false
+	n.LastSeen, n.Heard, n.Suspect = s.now, s.now, false
 	s.nodes.set(n)
 	return none{}, nil
+}
+
+// There is a note on when nodes were heard, where one is due.
+func (c *Controller) There(now sched.Time) (r state.Record, due bool) {
+	if !c.nodes.there.Due(now, c.nodes.list) {
+		return r, false
+	}
+	return state.Record{Kind: state.KindThere, Value: state.Encode(&c.nodes.there)}, true
 }
 
 func (NodeAlive) audit(none) Audit { return Audit{Nothing: true} }

@@ -66,7 +66,11 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	n := *old
 	s.nodes.before, n.Said = n.Said, s.now
 	n.DrainFor(e.Instance, e.Faults)
-	n.Instance, n.Boot, n.LastSeen = e.Instance, e.Boot, s.now
+	s.nodes.booted = 0
+	if n.Boot != e.Boot && n.Boot != "" && e.Boot != "" {
+		s.nodes.booted = s.cfg.patience().Over(s.now, &n)
+	}
+	n.Instance, n.Boot, n.LastSeen, n.Heard = e.Instance, e.Boot, s.now, s.now
 	n.Suspect, n.Lost, n.Double = false, false, ""
 	n.Unhealthy = e.Unhealthy
 	fit.Take(&n, e.Hash, e.Inventory)

@@ -108,3 +108,33 @@ func TestLateWord(t *testing.T) {
 		})
 	}
 }
+
+// TestRestarted: a machine that was restarted says of what ran on it when it is back, which had ended with its lease at the latest.
+func TestRestarted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason job.Reason
+		away   sched.Time
+		want   sched.Time // of the time until its end
+	}{
+		"at once":          {job.NodeFail, 40 * sched.Second, 40 * sched.Second},
+		"after its lease":  {job.NodeFail, 290 * sched.Second, 240 * sched.Second},
+		"that it has said": {job.ExitCode, 290 * sched.Second, 290 * sched.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := assignedWorld(t)
+			n, j := w.c.nodes.get("n1"), w.c.jobs.get(1)
+			say := func(boot string, st node.RankStatus) {
+				st.ID, st.UUID = j.RankID(0), j.Identity()
+				w.apply(NodeSync{Name: "n1", Instance: n.Instance, Boot: boot, Hash: n.Hash, Ranks: []node.RankStatus{st}})
+			}
+			began := w.now
+			say("a", node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(began)})
+			w.now += tc.away
+			say("b", node.RankStatus{Phase: node.PhaseEnded, Exit: &node.Exit{Code: 137, Reason: tc.reason, StartedMS: int64(began), EndedMS: int64(w.now)}})
+			j = w.c.jobs.get(1)
+			if j.State.Active() || j.Attempt.End-began != tc.want || j.UsedRun != tc.want {
+				t.Errorf("it is %s and ended %d ms after its begin, of which %d count; want %d", j.State, j.Attempt.End-began, j.UsedRun, tc.want)
+			}
+		})
+	}
+}

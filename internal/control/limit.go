@@ -52,8 +52,8 @@ func (t *jobs) watchLimit(j *state.Job) {
 	}
 }
 
-// noTimeLeft says whether another attempt would have no time to run.
-func (t *jobs) noTimeLeft(j *state.Job) bool {
+// noTimeLeft says whether another attempt would have no time to run, after one that has ended.
+func (t *jobs) noTimeLeft(j *state.Job, ended sched.Time) bool {
 	switch j.Request.LimitScope {
 	case job.LimitAttempt:
 		return false
@@ -63,7 +63,7 @@ func (t *jobs) noTimeLeft(j *state.Job) bool {
 	}
 	used := j.UsedRun
 	if j.Started > 0 {
-		used += max(t.out.Now-j.Started, 0)
+		used += max(ended-j.Started, 0)
 	}
 	return used >= j.Request.Limit
 }

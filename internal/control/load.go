@@ -8,6 +8,7 @@ import (
 
 	"gbatch/accounting"
 	"gbatch/internal/control/fit"
+	"gbatch/internal/control/heard"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
 	"gbatch/internal/job"
@@ -54,6 +55,10 @@ func (c *Controller) Load(r state.Record) error {
 		n.Past = c.pasts[n.Name]
 		c.nodes.loading = true
 		c.nodes.set(*n)
+	case state.KindThere:
+		if err := json.Unmarshal(r.Value, &c.nodes.there); err != nil {
+			return fmt.Errorf("decode record of when a controller was there: %w", err)
+		}
 	case state.KindPast:
 		var past []state.NodeChange
 		if err := json.Unmarshal(r.Value, &past); err != nil {
@@ -95,14 +100,14 @@ func (c *Controller) Loaded(now sched.Time) error {
 	c.nodes.loading = true
 	for _, n := range slices.Clone(c.nodes.list) {
 		v := *n
-		v.LastSeen = now
+		v.LastSeen, v.Heard = now, c.nodes.there.Before(v.Name, now)
 		v.Version = c.nodes.version()
 		c.nodes.set(v)
 	}
 	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
-	c.nodes.loading, c.pasts = false, nil
+	c.nodes.loading, c.pasts, c.nodes.there = false, nil, heard.Note{}
 	c.loading, c.ahead, c.jobs.loaded, c.jobs.loadedAt = nil, nil, c.jobs.next, now
 	c.jobs.recount()
 	for j := range c.jobs.all() {

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/control/effects"
 	"gbatch/internal/control/fit"
+	"gbatch/internal/control/heard"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
@@ -23,6 +24,8 @@ type nodes struct {
 	versions uint64 // of desired sets, in this epoch
 
 	before sched.Time // when the node whose word is taken in was heard before; 0: not in this start
+	booted sched.Time // when what ran there before it was restarted had ended at the latest; 0: it was not, since it was heard
+	there  heard.Note // the last note; while records are loaded, of a controller before
 
 	loading bool   // what is put in was there before: nobody is told
 	by      string // who makes the change under way, empty for nobody

@@ -21,6 +21,16 @@ func (w *world) operator(cmd, first string, arg func(string, string) string, num
 			Bytes: bound("bytes"), DayBytes: bound("daybytes")}
 		w.cfg.Users = map[string]quota.Limits{"root": {}}
 		return w.answer(w.apply(Reconfigure{w.cfg})), true
+	case "away":
+		w.now += sched.Time(atoi(w.t, strings.TrimSuffix(first, "s"))) * sched.Second
+		w.restart()
+		return "", true
+	case "led":
+		if r, due := w.c.There(w.now); due {
+			w.stored[recordKey(r)] = r
+			return string(r.Value) + "\n", true
+		}
+		return "nothing new\n", true
 	case "forget":
 		return w.answer(w.apply(Forget{Node: first, GiveUpJobs: arg("giveup", "") != ""})), true
 	case "drain", "resume":

@@ -146,6 +146,9 @@ func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
 	if t <= 0 || a.out.Now-t <= lateWord {
 		t = a.out.Now
 	}
+	if over := a.nodes.booted; over > 0 && !at.Alone && e.Reason == job.NodeFail {
+		t = min(t, over) // it says when it found out
+	}
 	e.FreeMS = int64(max(t, at.Start, r.Begun, a.nodes.before))
 	r.Exit = &e
 }

@@ -14,7 +14,7 @@ import (
 func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, text string) retry.Decision {
 	bad := at.Decisive()
 	f := retry.Failure{
-		Now: a.out.Now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: ranks.Began(at), NoTime: a.jobs.noTimeLeft(j),
+		Now: a.out.Now, Exit: node.Exit{Code: 255, Reason: reason}, Text: text, Began: ranks.Began(at), NoTime: a.jobs.noTimeLeft(j, at.End),
 		Restartable: j.Request.Restartable, Retry: j.Request.Retry,
 	}
 	if bad.Exit != nil {
@@ -22,7 +22,7 @@ func (a *attempts) retry(j *state.Job, at *state.Attempt, reason job.Reason, tex
 		f.Exit.Reason = reason
 	}
 	if j.Started > 0 {
-		f.Ran = max(a.out.Now-j.Started, 0)
+		f.Ran = max(at.End-j.Started, 0)
 	}
 	if j.Retried != nil {
 		f.Before = *j.Retried

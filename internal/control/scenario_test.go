@@ -175,7 +175,7 @@ func TestScenarios(t *testing.T) {
 //	prepulls n1 | prepulled n1 job=1 [error=x]
 //	schedule
 //	wait 10s
-//	restart
+//	restart | led: a controller notes that it is there | away 10s: for so long there is none
 //	drain n1 reason=x [gpu=0] [evict [in=60]] [reboot] | says n1 [boot=b] [checked] [unhealthy=x] [failed=x] | state n1 | resume n1 [gpu=0] | reserve r in=60 until=120 node=n1 [gpus=0/2] [each=1] [maintenance]
 //	forget n1 [giveup]
 //	show 1 | told | queue | left 1 | orders n1 | why 1

@@ -35,7 +35,8 @@ type Node struct {
 
 	Unhealthy []string   `json:"-"`
 	Refused   Refused    `json:"-"` // the inventory that it sent last, where that cannot be used
-	LastSeen  sched.Time `json:"-"`
+	LastSeen  sched.Time `json:"-"` // by which its silence counts: after a start, from then on
+	Heard     sched.Time `json:"-"` // last, at the latest; before LastSeen: by a controller before this one
 	Said      sched.Time `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
 	Double    string     `json:"-"` // another machine that says it is this one, until that was told; empty: none
 	Suspect   bool       `json:"-"` // silent for too long: no new jobs
@@ -53,7 +54,7 @@ func AlikeOnDisk(a, b *Node) bool { return reflect.DeepEqual(onDisk(*a), onDisk(
 
 // onDisk is the node without what is not stored.
 func onDisk(n Node) Node {
-	n.Partitions, n.Past, n.Unhealthy, n.Refused, n.LastSeen, n.Said, n.Double, n.Suspect, n.Lost = nil, nil, nil, Refused{}, 0, 0, "", false, false
+	n.Partitions, n.Past, n.Unhealthy, n.Refused, n.LastSeen, n.Heard, n.Said, n.Double, n.Suspect, n.Lost = nil, nil, nil, Refused{}, 0, 0, 0, "", false, false
 	n.Prepulls, n.Jobs, n.Version = nil, nil, 0
 	return n
 }

@@ -41,6 +41,7 @@ const (
 	KindEnded   Kind = 'x' // by Seq (when, Unix milliseconds) and Job: jobs by their end, see Ended
 	KindWindow  Kind = 'w' // by Name: advance reservations
 	KindFloor   Kind = 'f' // by Job: lower numbers are not given to jobs any more
+	KindThere   Kind = 'L' // the one with Job 0: when a controller was there, and whom it did not hear; see control/heard
 
 	KindRestored Kind = 'r' // the one with Job 0: these records are from a backup, see Restored; read by the process around
 

@@ -214,7 +214,7 @@ func (s *Store) Load(take func(state.Record) error) error {
 	take = named(take)
 	now := s.db.NewSnapshot()
 	every := func(r state.Record) (bool, error) { return true, take(r) }
-	for _, k := range []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindTasks, state.KindJob} {
+	for _, k := range []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindThere, state.KindTasks, state.KindJob} {
 		in := &pebble.IterOptions{LowerBound: []byte{byte(k)}, UpperBound: after([]byte{byte(k)})}
 		if err := walk(now, in, false, every); err != nil {
 			return errors.Join(err, now.Close())

@@ -58,6 +58,13 @@ func (p Patience) Silent(now sched.Time, n *state.Node) (suspect, lost bool) {
 	return n.Suspect || silent >= p.Suspect, n.Lost || silent >= p.Lost
 }
 
+// Lease is how long a node may go on without contact: shorter than the controller's own patience with
+// it, so that a rank has ended on a node that is cut off before it can be started anywhere else.
+func (p Patience) Lease() sched.Time { return p.Lost * 8 / 10 }
+
+// Over is by when what ran on a node that is lost has ended: its lease came with its last contact.
+func (p Patience) Over(now sched.Time, n *state.Node) sched.Time { return min(now, n.Heard+p.Lease()) }
+
 // Next is when silence makes something else of a node; 0: nothing more does.
 func (p Patience) Next(n *state.Node) sched.Time {
 	switch {

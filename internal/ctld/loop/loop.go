@@ -265,6 +265,9 @@ func (l *Loop) turn(batch []request) error {
 	if stop == nil {
 		l.pass(&eff)
 		eff.Records = append(eff.Records, l.recordRefused(false)...)
+		if r, due := l.ctl.There(l.now); due {
+			eff.Records = append(eff.Records, r)
+		}
 	}
 	var hooked []state.Record
 	if l.Hooks != nil {

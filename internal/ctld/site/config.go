@@ -14,6 +14,7 @@ import (
 
 	"gbatch/internal/control"
 	"gbatch/internal/control/ask"
+	"gbatch/internal/control/fit"
 	"gbatch/internal/node"
 	"gbatch/internal/settings"
 	"gbatch/internal/units"
@@ -351,9 +352,7 @@ func (c Config) Rules() (control.Config, error) {
 	return out, nil
 }
 
-// Lease is how long a node may go on without contact: shorter than the
-// controller's own patience, so that a rank has ended on a node that is cut
-// off before it can be started anywhere else.
+// Lease is how long a node may go on without contact.
 func (c Config) Lease() time.Duration {
-	return time.Duration(c.Nodes.Timeout) * time.Second * 8 / 10
+	return time.Duration(fit.Patience{Lost: c.Nodes.Timeout.Millis()}.Lease()) * time.Millisecond
 }
