@@ -50,7 +50,7 @@ UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | g
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
 
 .NOTPARALLEL:
-.PHONY: help deps toolchain build compile packages arm64 test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-fleet runsc test-gpu gpu-bundle clean
+.PHONY: help deps toolchain build compile packages arm64 test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -170,6 +170,10 @@ bench-slurm: deps ## the same work by gbatch and by Debian's Slurm, in turns (as
 
 bench-steps: deps ## how soon tasks of srun start, by gbatch and by Debian's Slurm, in turns (as root)
 	@scripts/bench-steps
+
+TASKS := 1000
+bench-reuse: compile ## what a task costs that shares a container, in processor time (as root; TASKS=1000)
+	@GBATCH_BENCH_REUSE=$(TASKS) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) go test -tags seccomp -count=1 -timeout 90m -v -run '^TestReuseCost$$' ./internal/e2e
 
 bench-fleet: deps ## the controller beside many nodes without containers (NODES=20 GPUS=8 JOBS=200 RUN_MS=100)
 	@NODES=$(NODES) GPUS=$(GPUS) JOBS=$(JOBS) RUN_MS=$(RUN_MS) scripts/bench-fleet

@@ -164,15 +164,25 @@ func TestReuseOverKills(t *testing.T) {
 
 // killShims kills all shims of the site's first node, and says how many that were.
 func (s *site) killShims() (count int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		args, _ := os.ReadFile(dir + "/cmdline")
-		if words := strings.Split(string(args), "\x00"); len(words) > 2 && words[1] == "shim" && strings.HasPrefix(words[2], s.dir) {
-			var pid int
-			if fmt.Sscanf(dir, "/proc/%d", &pid); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
-				count++
-			}
+	for _, pid := range s.shims() {
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			count++
 		}
 	}
 	return count
+}
+
+// shims are the site's that live.
+func (s *site) shims() (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		args, _ := os.ReadFile(dir + "/cmdline")
+		var pid int
+		if words := strings.Split(string(args), "\x00"); len(words) > 2 && words[1] == "shim" && strings.HasPrefix(words[2], s.dir) {
+			if fmt.Sscanf(dir, "/proc/%d", &pid); pid > 0 {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }
