@@ -224,16 +224,18 @@ func TestArchivedLog(t *testing.T) {
 }
 
 // TestLogOfLostNode: of a log that was not copied it is said at once that it is on a node
-// which is lost, or gone with one. A copy elsewhere is found while the node is not yet
-// known to be silent.
+// which is lost, or gone with one, and one that has no output is empty. A copy elsewhere is found
+// while the node is not yet known to be silent.
 func TestLogOfLostNode(t *testing.T) {
 	_, s := newArchivingSite(t, func(c *site.Config) { c.Nodes.Suspect, c.Nodes.Timeout = 3600, 7200 })
 	n := s.node("n1")
 	r := s.submit(hello(2), "")
 	s.submit(hello(2), "")
+	s.submit(hello(2), "")
 	n.sync(nil)
 	id := job.RankID{Job: 1, Attempt: 1}
 	n.report(id, node.PhaseRunning, nil)
+	n.report(job.RankID{Job: 3, Attempt: 1}, node.PhaseEnded, &node.Exit{StartedMS: 1, EndedMS: 2, Silent: true})
 	if got := s.send(s.Client, "n1", api.LogPiece{Rank: id, UUID: r.UUID, Data: packed(t, "one\n"), End: true}); !got.Done {
 		t.Fatalf("taken: %+v", got)
 	}
@@ -252,6 +254,9 @@ func TestLogOfLostNode(t *testing.T) {
 	waitFor(t, "the node is lost", func() bool { return s.server.loop.View().Node("n1").Lost })
 	if text, _ := copyOf(t, s.Client, "2", client.LogOptions{}); !strings.Contains(text, "node n1 is lost, and the log is there") {
 		t.Errorf("of a lost node: %q", text)
+	}
+	if text, _ := copyOf(t, s.Client, "3", client.LogOptions{Follow: true}); text != "" {
+		t.Errorf("without output: %q", text)
 	}
 	if err := s.Client.Forget(t.Context(), "n1", true); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,8 @@ type Exit struct {
 	FreeMS     int64      `json:"freeMs,omitempty"` // when what it held could be given to others; 0: with its end
 	PeakMem    int64      `json:"peakMemBytes,omitempty"`
 	CPUSeconds float64    `json:"cpuSeconds,omitempty"`
-	GPU        *GPUUse    `json:"gpu,omitempty"` // nil: it had none, or its node has no samples
+	GPU        *GPUUse    `json:"gpu,omitempty"`    // nil: it had none, or its node has no samples
+	Silent     bool       `json:"silent,omitempty"` // it wrote nothing: its log is empty, and kept nowhere
 
 	// WallMS is by how much the node's wall clock was ahead of its clock from boot when
 	// these times were taken; 0: that is not known. Nobody else is told.

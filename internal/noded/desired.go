@@ -157,8 +157,12 @@ func (a *Agent) clearWay(id job.RankID, uuid string) {
 
 // forget ends the agent's knowledge of a rank. Its log stays for a while.
 func (a *Agent) forget(id job.RankID, r *rank.Rank) {
-	if dir := a.node.Dir(id); r.PutAway() {
+	dir := a.node.Dir(id)
+	kept := r.PutAway()
+	if kept {
 		a.kept.add(id, dir)
+	}
+	if e := r.Status().Exit; kept && e != nil && !e.Silent {
 		a.keeper.Over(dir)
 	} else {
 		a.keeper.Drop(dir)

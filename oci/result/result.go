@@ -57,6 +57,9 @@ type Exit struct {
 	LogBytes   int64  `json:"log_bytes"` // output written, whether kept or not
 }
 
+// Silent says that all is known of the container's output, and that there was none.
+func (e Exit) Silent() bool { return e.LogBytes == 0 && !e.Lost }
+
 // The files in a container's directory.
 const (
 	FileBegun = "begun"     // durable before the user's code runs; becomes FileExit

@@ -75,6 +75,12 @@ type logOf struct {
 	in   *logInput
 }
 
+// silent says that the log is empty for ever, so that nobody has it.
+func (l logOf) silent() bool {
+	e := l.at.Ranks[l.in.Rank].Exit
+	return e != nil && e.Silent
+}
+
 func (l logOf) node() string { return l.at.Ranks[l.in.Rank].Alloc.Node }
 
 func (l logOf) key() keep.Key {
@@ -96,6 +102,12 @@ const (
 
 // sendLog sends a log from where it is: the node has it first.
 func (s *OfJobs) sendLog(ctx context.Context, w http.ResponseWriter, l logOf) error {
+	if l.silent() {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set(api.HeaderOffset, "0")
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	kept, err := s.Kept.Open(l.key())
 	if err != nil {
 		return err

@@ -157,6 +157,30 @@ func wait(d time.Duration) {
 // promised.
 func letSend() { wait(5 * time.Second) }
 
+// TestSilent: that a log is empty is sent only where the rank's end does not say it.
+func TestSilent(t *testing.T) {
+	within(t, func(t *testing.T, f *fake, k *Keeper, _ func()) {
+		for n := range 2 {
+			s, _ := f.log(n, logs.Limits{})
+			k.Add(s)
+			f.end(s.Dir)
+			letSend()
+			if f.requests != 0 {
+				t.Errorf("rank %d: sent before the rank was over", n)
+			}
+			if n == 0 {
+				k.Drop(s.Dir)
+				continue
+			}
+			k.Over(s.Dir)
+			letSend()
+			if f.requests != 1 || !f.done[s.Dir] {
+				t.Errorf("%d requests, done: %v", f.requests, f.done[s.Dir])
+			}
+		}
+	})
+}
+
 // TestSent: what is written is there five seconds later, and all of it at the end.
 func TestSent(t *testing.T) {
 	within(t, func(t *testing.T, f *fake, k *Keeper, _ func()) {

@@ -107,7 +107,8 @@ func (l *log) next(now time.Time, r *logs.Log, ended bool, most int64) (*api.Log
 		data = append(data, c.Data...)
 		off = c.Offset + int64(len(c.Data))
 	}
-	p.End = ended && p.Offset+int64(len(data)) >= l.end
+	// That a log is empty is told with the rank's end, unless that does not say it.
+	p.End = ended && p.Offset+int64(len(data)) >= l.end && (l.end > 0 || l.Over)
 	if len(data) == 0 && !p.End {
 		return nil, 0, nil
 	}

@@ -52,6 +52,7 @@ func exitOf(e result.Exit, stop *stopRecord, l limits) *node.Exit {
 		WallMS:     e.WallMS,
 		PeakMem:    int64(e.PeakBytes),
 		CPUSeconds: float64(e.CPUNanos) / 1e9,
+		Silent:     e.Silent(),
 	}
 	if out.EndedMS == 0 {
 		out.EndedMS, out.WallMS = time.Now().UnixMilli(), lease.WallMS()

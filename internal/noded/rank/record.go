@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/result"
 )
 
 // The files of a rank's directory, beside the container's.
@@ -140,14 +141,19 @@ func isMarked(dir, file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// markReleased makes the mark another name of the record, which costs no file.
+// markReleased marks a rank that the controller has released just now.
 func markReleased(dir string) error {
-	record, now := filepath.Join(dir, fileRecord), time.Now()
-	if err := os.Chtimes(record, now, now); err != nil {
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(dir, fileRecord), now, now); err != nil {
 		return err
 	}
-	if err := os.Link(record, filepath.Join(dir, fileReleased)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return mark(dir, fileReleased) // on a file system without links
+	return markRecord(dir, fileReleased)
+}
+
+// markRecord makes a mark another name of the record, which costs no file.
+func markRecord(dir, file string) error {
+	if err := os.Link(filepath.Join(dir, fileRecord), filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return mark(dir, file) // on a file system without links
 	}
 	return nil
 }
@@ -160,12 +166,15 @@ func IsReleased(dir string) bool { return isMarked(dir, fileReleased) }
 const fileKept = "kept"
 
 // MarkKept notes that all of a rank's log is kept elsewhere, or that nobody takes it.
-func MarkKept(dir string) error { return mark(dir, fileKept) }
+func MarkKept(dir string) error { return markRecord(dir, fileKept) }
 
 // OwesLog says whether the log in a directory is to be kept elsewhere and is not
-// yet, and the UUID of its job.
+// yet, and the UUID of its job. An empty one was told with the rank's end.
 func OwesLog(dir string) (uuid string, owes bool) {
 	if isMarked(dir, fileKept) {
+		return "", false
+	}
+	if e, err := result.Read(filepath.Join(dir, "box")); err == nil && e.Silent() {
 		return "", false
 	}
 	rec, err := loadRecord(dir)

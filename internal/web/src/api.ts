@@ -292,6 +292,7 @@ export type Exit = {
   peakMemBytes?: number
   reason?: string
   signal?: number
+  silent?: boolean
   startedMs?: number
 }
 
