@@ -12,6 +12,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/failure"
+	"gbatch/oci/held"
 	"gbatch/oci/result"
 )
 
@@ -61,8 +62,8 @@ func adoptOnce(dir string) (State, *Container, error) {
 	if !slices.ContainsFunc([]string{fileShim, fileLock, result.FileBegun, result.FileExit}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
 		return StateNone, nil, nil // any of them may be lost, and the container live
 	}
-	lock, err := takeLock(dir)
-	if errors.Is(err, errLocked) {
+	lock, err := held.Take(dir)
+	if errors.Is(err, held.ErrHeld) {
 		conn, err := dialShim(dir)
 		if err == nil {
 			return StateAlive, newContainer(dir, conn, nil), nil
@@ -104,7 +105,7 @@ func withoutShim(dir string) (State, *Container, error) {
 	lost := result.Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
 	if damaged {
 		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
-	} else if text := shimStderr(dir); text != "" {
+	} else if text := held.Complaints(containerOf(dir)); text != "" {
 		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the container's shim died", Detail: text}
 	}
 	if st, err := os.Stat(filepath.Join(dir, result.FileBegun)); err == nil {

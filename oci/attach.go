@@ -6,8 +6,6 @@ import (
 	"net"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/oci/message"
 	"gbatch/oci/stdio"
 )
@@ -38,18 +36,6 @@ func (c *Container) Terminal() (*os.File, error) {
 		return nil, ErrNoTerminal
 	}
 	return stdio.Pollable(files[0])
-}
-
-// Resize tells the programs of a terminal its new size in columns and lines.
-func Resize(terminal *os.File, width, height uint16) error {
-	raw, err := terminal.SyscallConn() // Fd could make it block
-	if err != nil {
-		return fmt.Errorf("resize: %w", err)
-	}
-	cerr := raw.Control(func(fd uintptr) {
-		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
-	})
-	return errors.Join(cerr, err)
 }
 
 // serveAttach hands the terminal out. Any number of clients may have it. The

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gbatch/oci"
+	"gbatch/oci/stdio"
 )
 
 // terminalBox is a container whose first process has a terminal.
@@ -27,7 +28,7 @@ func TestTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Resize(first, 100, 40); err != nil {
+	if err := stdio.Resize(first, 100, 40); err != nil {
 		t.Fatal(err)
 	}
 	io.WriteString(first, "one\n")

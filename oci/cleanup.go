@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
+	"gbatch/oci/held"
 	"gbatch/oci/rmtree"
 	"gbatch/oci/stage"
 	"gbatch/oci/userns"
@@ -25,7 +25,7 @@ var ErrAlive = errors.New("the container is alive; stop it first")
 // kept are the log, the result and the description. It can be repeated, and
 // works after a crash at any point.
 func Cleanup(dir string) error {
-	if !exists(filepath.Join(dir, fileShim)) {
+	if _, guest := readLodger(dir); !guest && !exists(filepath.Join(dir, fileShim)) {
 		return nil
 	}
 	if err := cleanup(dir); err != nil {
@@ -35,8 +35,8 @@ func Cleanup(dir string) error {
 }
 
 func cleanup(dir string) error {
-	lock, err := takeLock(dir)
-	if errors.Is(err, errLocked) {
+	lock, err := held.Take(dir)
+	if errors.Is(err, held.ErrHeld) {
 		return ErrAlive
 	}
 	if err != nil {
@@ -47,8 +47,8 @@ func cleanup(dir string) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Keep != nil && cfg.Keep.Guest { // others may run where it ran
-		return removeFile(filepath.Join(dir, fileSocket))
+	if cfg.guest() { // others may run where it ran
+		return rmtree.File(filepath.Join(dir, fileSocket))
 	}
 	if err := killLeftovers(dir); err != nil {
 		return err
@@ -68,28 +68,13 @@ func cleanup(dir string) error {
 		}
 	}
 	return errors.Join(
-		os.RemoveAll(filepath.Join(dir, dirState)),
+		os.RemoveAll(filepath.Join(dir, dirState)), os.RemoveAll(filepath.Join(dir, dirRoom)),
 		// Empty by now; if a mount were still on it, this would fail and not
 		// reach into the image.
-		removeEmpty(filepath.Join(dir, dirRootfs)),
-		removeEmpty(filepath.Join(dir, dirScratch)),
-		removeFile(filepath.Join(dir, fileSocket)),
+		rmtree.Empty(filepath.Join(dir, dirRootfs)),
+		rmtree.Empty(filepath.Join(dir, dirScratch)),
+		rmtree.File(filepath.Join(dir, fileSocket)),
 	)
-}
-
-func removeEmpty(dir string) error {
-	err := unix.Rmdir(dir)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	return fmt.Errorf("remove %s: %w", dir, err)
-}
-
-func removeFile(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // Remove is Cleanup and then removes the directory with log and result.
@@ -104,8 +89,8 @@ func Remove(dir string) error {
 // file system, over its image: whatever lies there is the user's doing. It is
 // there until Cleanup.
 func Written(dir string) (string, error) {
-	var cfg ShimConfig
-	if err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg); err != nil {
+	cfg, err := readShim(dir)
+	if err != nil {
 		return "", fmt.Errorf("find what the container wrote: %w", err)
 	}
 	upper, _ := stage.Written(cmp.Or(cfg.Scratch, dir), cfg.ID)
@@ -115,6 +100,7 @@ func Written(dir string) (string, error) {
 // Changes is what a container has written over its image so far, but for what was
 // mounted or made for it. It is complete while the container stands still.
 func Changes(dir string) (changes.Container, error) {
+	dir = containerOf(dir)
 	var cfg ShimConfig
 	var spec specs.Spec
 	if err := errors.Join(atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg), atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/held"
 	"gbatch/oci/message"
 	"gbatch/oci/result"
 	"gbatch/oci/shims"
@@ -76,16 +77,7 @@ func (c *Container) awaitDeath() {
 		_ = c.cmd.Wait() // its code says nothing; the exit file does
 		return
 	}
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		lock, err := takeLock(c.dir)
-		if err == nil {
-			lock.Close()
-		}
-		if !errors.Is(err, errLocked) {
-			return
-		}
-		time.Sleep(wait)
-	}
+	held.Await(c.dir)
 }
 
 func parseReply(line []byte) (reply, error) {

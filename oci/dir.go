@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/door"
+	"gbatch/oci/held"
+	"gbatch/oci/lease"
 	"gbatch/oci/logs"
 	"gbatch/oci/overlay"
 	"gbatch/oci/runtimes"
@@ -23,8 +25,8 @@ import (
 const (
 	fileSpec   = "config.json" // the OCI spec; hooks look for this name
 	fileShim   = "shim.json"   // ShimConfig
-	fileLock   = "lock"        // held (flock) from before the shim's fork until its death; has what it complained of
-	fileSocket = "sock"        // control socket while the shim lives
+	fileLock   = held.File     // held (flock) from before the shim's fork until its death; has what it complained of
+	fileSocket = door.File     // control socket while the shim lives
 	dirRootfs  = "rootfs"      // on the stage; of an earlier version's containers also here
 	dirState   = "state"       // likewise
 	dirLog     = "log"         // see log.go
@@ -89,9 +91,10 @@ type ShimConfig struct {
 	// run out, even if whoever asked for it is dead. "" is no lease.
 	LeaseFile string `json:"lease_file,omitempty"`
 
-	// LimitFile is a file with a lease.Limit: the container is ended a little after it, even
-	// if whoever asked for it is dead. "" is none.
-	LimitFile string `json:"limit_file,omitempty"`
+	// Limit is how long it may run: the container is ended a little after it, even if whoever
+	// asked for it is dead. LimitFile is where another limit may come to be; "" is no limit.
+	Limit     lease.Limit `json:"limit,omitzero"`
+	LimitFile string      `json:"limit_file,omitempty"`
 
 	// Keep is set for a container that goes on after its program.
 	Keep *Keep `json:"keep,omitempty"`
@@ -134,6 +137,10 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if err := os.RemoveAll(unready); err != nil {
 		return err
 	}
+	cfg.CgroupPath = spec.Linux.CgroupsPath
+	if cfg.guest() {
+		return errors.Join(writeLodger(unready, spec, cfg), os.Rename(unready, dir))
+	}
 	subs := []string{dirLog}
 	if cfg.Scratch == "" {
 		cfg.Scratch = filepath.Join(dir, dirScratch)
@@ -147,7 +154,6 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if err := atomicfile.PutJSON(filepath.Join(unready, fileSpec), spec, false); err != nil {
 		return err
 	}
-	cfg.CgroupPath = spec.Linux.CgroupsPath
 	if err := atomicfile.PutJSON(filepath.Join(unready, fileShim), cfg, true); err != nil {
 		return err
 	}
@@ -221,31 +227,15 @@ func readShim(dir string) (ShimConfig, error) {
 	var cfg ShimConfig
 	err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg)
 	if err != nil {
+		if l, guest := readLodger(dir); guest {
+			return l.Config, nil
+		}
 		var spec specs.Spec
 		if atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec) == nil && spec.Linux != nil {
 			return ShimConfig{CgroupPath: spec.Linux.CgroupsPath}, nil
 		}
 	}
 	return cfg, err
-}
-
-// errLocked says that somebody holds the lock: a shim lives there.
-var errLocked = errors.New("a shim is alive")
-
-// takeLock opens the directory's lock and holds it, or returns errLocked.
-func takeLock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, fileLock), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errLocked
-		}
-		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
-	}
-	return f, nil
 }
 
 func exists(path string) bool {

@@ -165,7 +165,7 @@ func (p *ExecProcess) Resize(width, height uint16) error {
 	if p.Terminal == nil {
 		return errors.New("resize: the command has no terminal")
 	}
-	return Resize(p.Terminal, width, height)
+	return stdio.Resize(p.Terminal, width, height)
 }
 
 // Close ends the command if it still runs. It may be called more than once.

@@ -15,10 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/door"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/fresh"
 	"gbatch/oci/keeper"
+	"gbatch/oci/logs"
 	"gbatch/oci/message"
 	"gbatch/oci/netns"
 	"gbatch/oci/result"
@@ -32,8 +34,10 @@ type Keep struct {
 	// Program is what stays in the container as its first process: a static program of
 	// the host, which users can execute and not write; see package keeper.
 	Program string `json:"program,omitempty"`
-	// Guest says that the container is another directory's, which has all that it
-	// wrote: here is only what belongs to one program.
+	// Owner is the directory whose container it is, and which has all that it wrote: here
+	// is only what belongs to one program, a guest. Empty: the container is this one's own.
+	Owner string `json:"owner,omitempty"`
+	// Guest is so of one by an earlier version, whose socket is its own.
 	Guest bool `json:"guest,omitempty"`
 }
 
@@ -44,6 +48,8 @@ type kept struct {
 	pid    int           // that one's, on the host
 	gone   chan struct{} // closed when it has ended
 	socket int           // to it
+	door   *door.Door    // for all of its programs
+	room   string        // for the log of the next that has any output
 
 	group *cgroups.Group
 	v2    bool
@@ -117,7 +123,7 @@ func newKept(s *shim) (*kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the keeper: %w", err)
 	}
-	k := &kept{own: own, gone: make(chan struct{}), socket: fds[0], group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts}
+	k := &kept{own: own, gone: make(chan struct{}), socket: fds[0], group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
 	theirs := os.NewFile(uintptr(fds[1]), "keeper")
 	defer theirs.Close()
 	program, err := os.Open(s.cfg.Keep.Program)
@@ -156,6 +162,9 @@ func newKept(s *shim) (*kept, error) {
 // open takes hold of what must be known of a container before anything of its user's runs.
 func (k *kept) open(s *shim) (err error) {
 	if k.pid, err = k.first.Pid(); err != nil {
+		return err
+	}
+	if k.room, err = filepath.Abs(dirRoom); err != nil {
 		return err
 	}
 	u := s.spec.Process.User
@@ -201,12 +210,23 @@ func envValue(env []string, name string) (value string) {
 	return value
 }
 
+// dirRoom is where in the owner's directory a log waits for a program with output.
+const dirRoom = "room"
+
 // run takes one program through its time in the container.
 func (k *kept) run(s *shim) result.Exit {
-	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
-	if err != nil {
-		return s.failed(err)
+	if !s.cfg.guest() {
+		log, err := stdio.OpenLog(dirLog, s.cfg.Log)
+		if err != nil {
+			return s.failed(err)
+		}
+		return k.runLogged(s, log)
 	}
+	logs.MakeRoom(k.room)
+	return k.runLogged(s, stdio.LaterLog(dirLog, k.room, s.cfg.Log))
+}
+
+func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
 	p, err := stdio.NewPump(stdio.Options{Log: log, Files: s.received.stdio})
 	if err != nil {
 		return s.failed(err)
@@ -222,19 +242,9 @@ func (k *kept) run(s *shim) result.Exit {
 	s.keep(over)
 	status, err := k.await(s)
 	close(over)
-	exit := result.Exit{Started: started}
-	if status.Signaled() {
-		exit.Signal = int(status.Signal())
-		exit.Code = 128 + exit.Signal
-		if status.Signal() == unix.SIGKILL {
-			s.sawLeaseOver()
-		}
-	} else {
-		exit.Code = status.ExitStatus()
-	}
 	p.Finish()
-	exit.LogBytes = log.Close()
-	s.account(&exit)
+	exit := exitOf(s, status)
+	exit.Started, exit.LogBytes = started, log.Close()
 	s.mu.Lock()
 	s.ran = err == nil && !p.Hangs
 	s.mu.Unlock()
@@ -344,6 +354,7 @@ func (k *kept) await(s *shim) (status syscall.WaitStatus, err error) {
 // reusable makes a container ready for the next program, and says whether it is. After
 // anything out of the ordinary it is not.
 func (k *kept) reusable(s *shim, served int) bool {
+	k.door.Turn(nil) // who comes from now on is nobody's
 	s.mu.Lock()
 	plain := (s.ran || s.refused) && s.visitors == 0 && !s.stopped && !s.leaseOver && !s.limitOver && !s.left && !s.changed
 	s.mu.Unlock()
@@ -379,9 +390,11 @@ func (k *kept) runNext(s *shim) result.Exit {
 // setup reads what is to run.
 func (k *kept) setup(s *shim) error {
 	k.group.ForgetPeak()
-	if err := readSpec(s); err != nil {
-		return err
+	l, guest := readLodger(".")
+	if !guest {
+		return errors.New("the guest's description cannot be read")
 	}
+	s.cfg, s.spec = l.Config, draft.Further(k.spec, l.Process, l.CPUs)
 	if err := s.takeParts(); err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (s *series) next(script string, edit func(*box)) *box {
 	b := newBox(s.T, script)
 	b.req.IDs, b.req.CgroupPath = s.first.req.IDs, s.first.req.CgroupPath
 	b.cfg = s.first.cfg
-	b.cfg.Keep = &oci.Keep{Guest: true}
+	b.cfg.Keep = &oci.Keep{Owner: s.first.dir}
 	if edit != nil {
 		edit(b)
 	}
@@ -191,6 +191,23 @@ func TestKeptRefuses(t *testing.T) {
 	b = s.next("exit 9", nil)
 	if e := b.exit(); e.Code != 9 {
 		t.Errorf("after them: %+v", e)
+	}
+	// Each file of a task's costs a good part of what the task does.
+	var names []string
+	list, err := os.ReadDir(b.dir)
+	for _, f := range list {
+		names = append(names, f.Name())
+	}
+	if diff := cmp.Diff([]string{"exit.json", "lock"}, names); diff != "" || err != nil {
+		t.Errorf("of a program without output there are (-want +got), %v:\n%s", err, diff)
+	}
+	l, err := oci.OpenLog(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if end, err := l.End(); end != 0 || err != nil {
+		t.Errorf("its log ends at %d, %v", end, err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (s *shim) keep(done <-chan struct{}) {
 		})
 	}
 	if s.cfg.LimitFile != "" {
-		go lease.KeepLimit(s.cfg.LimitFile, done, s.overLimit) // the same
+		go lease.KeepLimit(s.cfg.LimitFile, s.cfg.Limit, done, s.overLimit) // the same
 	}
 }
 

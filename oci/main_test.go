@@ -302,7 +302,11 @@ func (b *box) log() string {
 }
 
 func (b *box) shimLog() string {
-	data, _ := os.ReadFile(filepath.Join(b.dir, "lock"))
+	dir := b.dir
+	if k := b.cfg.Keep; k != nil && k.Owner != "" {
+		dir = k.Owner
+	}
+	data, _ := os.ReadFile(filepath.Join(dir, "lock"))
 	return string(data)
 }
 

@@ -9,5 +9,10 @@ import (
 
 // OpenLog opens the log of the container in dir.
 func OpenLog(dir string) (*logs.Log, error) {
-	return logs.Open(filepath.Join(dir, dirLog), func() bool { return exists(filepath.Join(dir, result.FileExit)) })
+	at, ended := filepath.Join(dir, dirLog), func() bool { return exists(filepath.Join(dir, result.FileExit)) }
+	l, err := logs.Open(at, ended)
+	if _, guest := readLodger(dir); err != nil && guest {
+		return logs.OpenLater(at, ended), nil
+	}
+	return l, err
 }

@@ -21,6 +21,7 @@ import (
 	"gbatch/oci/affinity"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/confine"
+	"gbatch/oci/door"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/hostnet"
@@ -46,7 +47,7 @@ type shim struct {
 
 	received received
 	v2       bool // the host has no v1 controllers
-	listener *net.UnixListener
+	door     *door.Door
 	parts    []*part        // the last is the spec's own
 	began    time.Time      // the first part; zero: none did
 	network  *netns.Service // nil: nothing was handed over
@@ -173,15 +174,19 @@ func (s *shim) run() result.Exit {
 }
 
 // exited is how a part ended by its first process.
-func (s *shim) exited(state *os.ProcessState) (exit result.Exit) {
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+func (s *shim) exited(state *os.ProcessState) result.Exit {
+	status, _ := state.Sys().(syscall.WaitStatus) // it is one on Linux
+	return exitOf(s, status)
+}
+
+func exitOf(s *shim, status syscall.WaitStatus) (exit result.Exit) {
+	exit.Code = status.ExitStatus()
+	if status.Signaled() {
 		exit.Signal = int(status.Signal())
 		exit.Code = 128 + exit.Signal
 		if status.Signal() == unix.SIGKILL {
 			s.sawLeaseOver()
 		}
-	} else {
-		exit.Code = state.ExitCode()
 	}
 	s.account(&exit)
 	return exit
@@ -411,8 +416,8 @@ func (s *shim) teardown() {
 	for _, p := range parts {
 		report(errors.Join(p.unpin(), p.root.Unmount()))
 	}
-	if s.listener != nil {
-		s.listener.Close() // removes the socket's file
+	if s.door != nil {
+		s.door.Close()
 	}
 }
 

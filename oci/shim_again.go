@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/affinity"
+	"gbatch/oci/held"
 	"gbatch/oci/message"
 	"gbatch/oci/spawn"
 )
@@ -105,9 +106,6 @@ func (f *feed) nextGuest(s *shim) *shim {
 	if f == nil {
 		return nil
 	}
-	if s.listener != nil {
-		s.listener.Close() // removes the socket's file
-	}
 	message.CloseAll(s.received.stdio.All())
 	// From here on the program's directory is its owner's.
 	s.lock.Close()
@@ -135,7 +133,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 		env.Close()
 		files = files[:len(files)-1]
 	}
-	if err = errors.Join(err, f.move(a.Dir)); err != nil {
+	if err = errors.Join(err, enterDir(a.Dir)); err != nil { // it complains where it did
 		fmt.Fprintln(os.Stderr, err)
 		message.CloseAll(files)
 		out.lock.Close()
@@ -144,7 +142,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 	}
 	k := s.kept
 	out.received.files = files
-	out.kept, out.container, out.group, out.v2 = k, k.own, k.group, k.v2
+	out.kept, out.container, out.group, out.v2, out.door = k, k.own, k.group, k.v2, k.door
 	k.own.s = out
 	return out
 }
@@ -173,7 +171,7 @@ func (f *feed) move(dir string) error {
 	if err := enterDir(dir); err != nil {
 		return err
 	}
-	stderr, err := openShimErr(dir)
+	stderr, err := held.Complain(dir)
 	if err != nil {
 		return err
 	}

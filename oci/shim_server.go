@@ -11,37 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/door"
 	"gbatch/oci/message"
 	"gbatch/oci/signals"
 )
 
-// serve opens the control socket and answers on it, and on the connection
-// that the starter left us, until the process ends.
-func (s *shim) serve() error {
-	// A relative name: the directory's own may be longer than a socket's may.
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fileSocket, Net: "unix"})
-	if err != nil {
-		return fmt.Errorf("open control socket: %w", err)
+// serve opens the control socket, or has that of a kept container lead here, and answers on
+// it and on the connection that the starter left us, until the process ends.
+func (s *shim) serve() (err error) {
+	visit := func(conn *net.UnixConn) { // who has come by the socket
+		s.mu.Lock()
+		s.visitors++
+		s.mu.Unlock()
+		go s.talk(conn) // ends with the connection, or the process
 	}
-	s.listener = l
+	if s.door != nil {
+		s.door.Turn(visit)
+	} else if s.door, err = door.Open(visit); err != nil {
+		return err
+	}
 	c, err := net.FileConn(s.control)
 	s.control.Close()
 	if conn, ok := c.(*net.UnixConn); err == nil && ok {
 		s.starter = conn
 		go s.talk(conn) // ends with the connection, or the process
 	}
-	go func() { // ends with the listener
-		for {
-			conn, err := l.AcceptUnix()
-			if err != nil {
-				return
-			}
-			s.mu.Lock()
-			s.visitors++
-			s.mu.Unlock()
-			go s.talk(conn) // ends with the connection, or the process
-		}
-	}()
 	return nil
 }
 

@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"gbatch/cgroups"
 	"gbatch/oci/draft"
+	"gbatch/oci/held"
 	"gbatch/oci/message"
 	"gbatch/oci/result"
 )
@@ -65,7 +65,7 @@ func newBeginning(dir string) (*beginning, error) {
 	}
 	// Held by this process and then, through the fork or a message, by the
 	// shim. There is no moment in which a shim may live and the lock is free.
-	lock, err := takeLock(dir)
+	lock, err := held.Take(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (b *beginning) command(files ...*os.File) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	stderr, err := openShimErr(b.dir)
+	stderr, err := held.Complain(b.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +147,6 @@ func beginFed(cmd *exec.Cmd) (feed *net.UnixConn, err error) {
 	return feed, nil
 }
 
-// openShimErr opens what a shim complains to: the file of its lock, which does
-// not belong to who has it open.
-func openShimErr(dir string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, fileLock), os.O_WRONLY|os.O_APPEND, 0)
-}
-
 // groupOf returns the cgroup of the container in dir.
 func groupOf(dir string) (*cgroups.Group, error) {
 	cfg, err := readShim(dir)
@@ -160,13 +154,4 @@ func groupOf(dir string) (*cgroups.Group, error) {
 		return nil, fmt.Errorf("find the container's cgroup: %w", err)
 	}
 	return cgroups.Find(cfg.CgroupPath)
-}
-
-// shimStderr returns the end of what a shim wrote before it died.
-func shimStderr(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, fileLock))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data[max(0, len(data)-2048):]))
 }

@@ -1,13 +1,10 @@
 package oci
 
 import (
-	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
 
 	"gbatch/cgroups"
+	"gbatch/oci/door"
 	"gbatch/oci/failure"
 )
 
@@ -62,18 +59,5 @@ const (
 	PhaseExited   Phase = "exited" // the result is recorded
 )
 
-// dialShim connects to the socket in dir. The path of a socket may have only
-// 107 bytes, so it is named through an open handle on the directory.
-func dialShim(dir string) (*net.UnixConn, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	name := filepath.Join("/proc/self/fd", strconv.Itoa(int(d.Fd())), fileSocket)
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("reach the shim of %s: %w", filepath.Base(dir), err)
-	}
-	return conn, nil
-}
+// dialShim connects to the shim of the container in dir.
+func dialShim(dir string) (*net.UnixConn, error) { return door.Dial(containerOf(dir)) }

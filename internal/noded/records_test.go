@@ -70,7 +70,7 @@ func TestDamagedFiles(t *testing.T) {
 		os.Remove(box("no shim.json")+"/shim.json"), os.Remove(box("no shim.json of one that runs")+"/shim.json"))
 	for _, file := range []string{"../rank.json", "../limit.json", "shim.json"} {
 		path := filepath.Join(box(pipes), file)
-		err = errors.Join(err, os.Remove(path), syscall.Mkfifo(path, 0o600))
+		err = errors.Join(err, os.RemoveAll(path), syscall.Mkfifo(path, 0o600))
 	}
 	for _, file := range []string{"faults.json", "reboot.json", "ids.json", "instance", "records", "health.json"} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(s.cfg.StateDir, file), []byte("\x00{garbled"), 0o600))

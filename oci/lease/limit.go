@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -12,9 +14,9 @@ import (
 	"gbatch/oci/boot"
 )
 
-// Limit is the content of a file that says for how long a container may run from its
-// program's beginning. Its owner keeps it; a shim does where the owner is not there. The
-// owner replaces the file as a whole to change it.
+// Limit says for how long a container may run from its program's beginning. Its owner
+// keeps it; a shim does where the owner is not there. To change it the owner puts a file
+// with another one there, as a whole.
 type Limit struct {
 	RunMS   int64 `json:"runMs"`   // 0: none
 	Signal  int   `json:"signal"`  // by which it is told to end
@@ -28,12 +30,12 @@ const (
 	limitLook = time.Minute
 )
 
-// KeepLimit ends a container that has just begun when its limit in a file is over: it calls
-// stop with the limit's signal, and with SIGKILL after the grace and while that does not help, until
-// done is closed.
-func KeepLimit(file string, done <-chan struct{}, stop func(syscall.Signal) error) {
+// KeepLimit ends a container that has just begun when its limit is over, which is the first unless
+// the file is there: it calls stop with the limit's signal, and with SIGKILL after the grace and while
+// that does not help, until done is closed.
+func KeepLimit(file string, first Limit, done <-chan struct{}, stop func(syscall.Signal) error) {
 	began, told := boot.Elapsed(), false
-	last := lastLimit{file: file}
+	last := lastLimit{file: file, limit: first}
 	for {
 		limit, err := last.read()
 		if err != nil {
@@ -56,15 +58,15 @@ func KeepLimit(file string, done <-chan struct{}, stop func(syscall.Signal) erro
 	}
 }
 
-// lastLimit is the last limit that could be read: the disk may damage the file while the container runs, and
-// its time does not become another one by that.
+// lastLimit is the last limit that could be read, at first the one from before there was a file: the disk
+// may damage the file while the container runs, and its time does not become another one by that.
 type lastLimit struct {
 	file  string
 	limit Limit
 	bad   bool
 }
 
-// read gives the limit to keep, 0 while none was read. The error is of the first reading in a row that failed.
+// read gives the limit to keep. The error is of the first reading in a row that failed.
 func (l *lastLimit) read() (Limit, error) {
 	now := Limit{}
 	err := atomicfile.ReadJSON(l.file, &now)
@@ -72,7 +74,7 @@ func (l *lastLimit) read() (Limit, error) {
 		l.limit, l.bad = now, false
 		return now, nil
 	}
-	if l.bad {
+	if l.bad || errors.Is(err, fs.ErrNotExist) {
 		return l.limit, nil
 	}
 	l.bad = true

@@ -41,8 +41,20 @@ func (l *lost) reserve(dir string) {
 	l.spare = path
 }
 
-func (l *lost) begin(n int64, err error) {
-	l.bytes, l.why = n, "cannot be written"
+// found takes the file that is in a directory, if it is.
+func (l *lost) found(dir string) {
+	path := filepath.Join(dir, fileSpare)
+	if _, err := os.Lstat(path); err == nil {
+		l.spare = path
+	}
+}
+
+// miss counts bytes that could not be written, and why the first of them could not.
+func (l *lost) miss(n int64, err error) {
+	if l.bytes += n; l.bytes > n {
+		return
+	}
+	l.why = "cannot be written"
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		l.why = "disk full"
 	} else if errno, ok := errors.AsType[unix.Errno](err); ok {
@@ -87,7 +99,10 @@ func (w *Writer) sayLost(next int) error {
 // sayLastLost does so at the end of the log, on a full disk by the spare file,
 // which becomes the log's last.
 func (w *Writer) sayLastLost() error {
-	err := w.sayLost(0)
+	err := w.begin()
+	if err == nil {
+		err = w.sayLost(0)
+	}
 	if err == nil || w.lost.spare == "" {
 		if w.lost.spare != "" {
 			os.Remove(w.lost.spare)

@@ -107,27 +107,73 @@ func TestLostOnFullDisk(t *testing.T) {
 		}, page + "\n[gbatch: 4096 bytes were lost here: disk full]\nend\n"},
 		{"nothing", func(_ *testing.T, _ string, w io.Writer) { io.WriteString(w, "all\n") }, "all\n"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			disk := onSmallDisk(t)
-			dir := filepath.Join(disk, "log")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			w, err := NewWriter(dir, Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tc.log(t, disk, w)
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-			if got := readAll(t, dir); got != tc.want {
-				t.Errorf("log of %d bytes ends in %q, want %d ending in %q", len(got), got[max(0, len(got)-80):], len(tc.want), tc.want[max(0, len(tc.want)-80):])
-			}
-			if _, err := os.Stat(filepath.Join(dir, fileSpare)); err == nil {
-				t.Error("the spare file is left")
-			}
-		})
+		for name, begin := range map[string]func(disk, dir string) (*Writer, error){
+			tc.name: func(_, dir string) (*Writer, error) {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					return nil, err
+				}
+				return NewWriter(dir, Limits{})
+			},
+			tc.name + ", later": func(disk, dir string) (*Writer, error) {
+				room := filepath.Join(disk, "room")
+				MakeRoom(room)
+				MakeRoom(room)
+				return NewLater(dir, room, Limits{}), nil
+			},
+		} {
+			t.Run(name, func(t *testing.T) { lose(t, begin, tc.log, tc.want) })
+		}
+	}
+}
+
+// lose checks what becomes of a log that begins so.
+func lose(t *testing.T, begin func(disk, dir string) (*Writer, error), log func(t *testing.T, dir string, w io.Writer), want string) {
+	t.Helper()
+	disk := onSmallDisk(t)
+	dir := filepath.Join(disk, "log")
+	w, err := begin(disk, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log(t, disk, w)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := readAll(t, dir); got != want {
+		t.Errorf("log of %d bytes ends in %q, want %d ending in %q", len(got), got[max(0, len(got)-80):], len(want), want[max(0, len(want)-80):])
+	}
+	if _, err := os.Stat(filepath.Join(dir, fileSpare)); err == nil {
+		t.Error("the spare file is left")
+	}
+}
+
+// TestLater: a log without output has no directory, and is empty to who reads it, before its end
+// and after; one whose room is gone begins all the same.
+func TestLater(t *testing.T) {
+	top := t.TempDir()
+	dir, room := filepath.Join(top, "log"), filepath.Join(top, "room")
+	w := NewLater(dir, room, Limits{})
+	r := OpenLater(dir, func() bool { return false })
+	defer r.Close()
+	if end, err := r.End(); end != 0 || err != nil {
+		t.Errorf("before: ends at %d, %v", end, err)
+	}
+	if _, err := r.ReadAt(0); !errors.Is(err, io.EOF) {
+		t.Errorf("before: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without output: %v", err)
+	}
+	w = NewLater(dir, room, Limits{})
+	io.WriteString(w, "text")
+	if c, err := r.ReadAt(0); string(c.Data) != "text" || err != nil {
+		t.Errorf("after: %q, %v", c.Data, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

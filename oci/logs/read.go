@@ -15,6 +15,7 @@ import (
 // used by one goroutine at a time; any number of readers may be open.
 type Log struct {
 	dir   string
+	later bool        // there is no directory yet, nor if there was no output
 	ended func() bool // its writer is done
 	file  *os.File    // nil: none is open, or it is gone and its sums are there
 	sums  *os.File    // of file; nil: it has none
@@ -49,6 +50,18 @@ func Open(dir string, ended func() bool) (*Log, error) {
 	return &Log{dir: dir, ended: ended}, nil
 }
 
+// OpenLater opens a log whose directory may be missing, as one by NewLater.
+func OpenLater(dir string, ended func() bool) *Log { return &Log{dir: dir, later: true, ended: ended} }
+
+// segments are the log's own.
+func (l *Log) segments() ([]int64, error) {
+	list, err := segments(l.dir)
+	if l.later && errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
 // Ended says that the log's writer is done.
 func (l *Log) Ended() bool { return l.ended() }
 
@@ -66,7 +79,7 @@ func (l *Log) Close() error {
 
 // End returns the offset behind the last byte that was written.
 func (l *Log) End() (int64, error) {
-	offs, err := segments(l.dir)
+	offs, err := l.segments()
 	if err != nil || len(offs) == 0 {
 		return 0, err
 	}
@@ -109,7 +122,7 @@ func (l *Log) ReadAt(off int64) (Chunk, error) {
 var errMoved = errors.New("log rotated")
 
 func (l *Log) readOnce(off int64) (Chunk, error) {
-	offs, err := segments(l.dir)
+	offs, err := l.segments()
 	if err != nil {
 		return Chunk{}, err
 	}

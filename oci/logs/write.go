@@ -46,9 +46,10 @@ func (l Limits) segmentBytes() int64 {
 // Writer appends to the log of one container. It has one owner.
 type Writer struct {
 	dir     string
-	segment int64 // most bytes per file
-	Output  int64 // what was to be written, whether it is kept or not
-	written int64 // offset of the next byte
+	room    string // a directory that becomes dir at the first output; empty: dir is there
+	segment int64  // most bytes per file
+	Output  int64  // what was to be written, whether it is kept or not
+	written int64  // offset of the next byte
 	lost    lost
 	exact   bool  // its bytes are another log's: it has no marks of its own
 	left    int64 // room in the open file
@@ -67,6 +68,37 @@ func NewWriter(dir string, limits Limits) (*Writer, error) {
 	}
 	w.lost.reserve(dir)
 	return w, nil
+}
+
+// NewLater is NewWriter for a log whose directory is there when there is output: what runs for a
+// moment and says nothing costs no file. Room is a directory that MakeRoom made, so that a full disk
+// does as little to this log as to others; who made it makes another one when it is gone.
+func NewLater(dir, room string, limits Limits) *Writer {
+	return &Writer{dir: dir, room: room, segment: limits.segmentBytes(), now: time.Now, marks: marks{path: filepath.Join(dir, fileTimes)}}
+}
+
+// MakeRoom makes the directory of a log to come, unless it is there.
+func MakeRoom(dir string) {
+	if os.Mkdir(dir, 0o700) == nil {
+		new(lost).reserve(dir)
+	}
+}
+
+// begin makes the directory of a log that has none yet.
+func (w *Writer) begin() error {
+	if w.room == "" {
+		return nil
+	}
+	err := os.Rename(w.room, w.dir)
+	if errors.Is(err, os.ErrNotExist) { // the disk was full when it was to be made
+		err = os.Mkdir(w.dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	w.room = ""
+	w.lost.found(w.dir)
+	return nil
 }
 
 // Resume goes on with the copy of a log in dir, which an earlier writer may have
@@ -124,14 +156,18 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.marks.at(w.written, w.now())
 		return w.put(p)
 	}
-	if err := w.sayLost(len(p)); err != nil {
-		w.lost.bytes += int64(len(p))
+	err := w.begin()
+	if err == nil {
+		err = w.sayLost(len(p))
+	}
+	if err != nil {
+		w.lost.miss(int64(len(p)), err)
 		return 0, err
 	}
 	w.marks.at(w.written, w.now())
 	n, err := w.put(p)
 	if err != nil {
-		w.lost.begin(int64(len(p)-n), err)
+		w.lost.miss(int64(len(p)-n), err)
 	}
 	return n, err
 }
@@ -191,9 +227,16 @@ func (w *Writer) Sync() error {
 
 // Close ends the log.
 func (w *Writer) Close() error {
+	if w.file == nil && w.lost.bytes == 0 { // there was nothing
+		return nil
+	}
 	w.marks.close()
 	w.sums.close()
-	return errors.Join(w.sayLastLost(), w.file.Close())
+	err := w.sayLastLost()
+	if w.file != nil {
+		err = errors.Join(err, w.file.Close())
+	}
+	return err
 }
 
 // segments lists the offsets of the log's files, ascending.

@@ -49,6 +49,11 @@ func OpenLog(dir string, limits logs.Limits) (*Log, error) {
 	return &Log{w: w}, nil
 }
 
+// LaterLog is a log that begins with the first output; see logs.NewLater.
+func LaterLog(dir, room string, limits logs.Limits) *Log {
+	return &Log{w: logs.NewLater(dir, room, limits)}
+}
+
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

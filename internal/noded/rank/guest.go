@@ -87,9 +87,6 @@ func (g guest) begin(ctx context.Context) error {
 	g.net = h.net
 	spec, err := g.buildSpec()
 	g.net = nil
-	if err == nil {
-		err = saveLimit(&g.order)
-	}
 	if err != nil {
 		return err
 	}
@@ -98,7 +95,7 @@ func (g guest) begin(ctx context.Context) error {
 		return err
 	}
 	defer closeStdio(files) // from its start on the shim has them
-	if err := oci.Prepare(g.order.containerDir(), spec, g.shimConfig(files, &oci.Keep{Guest: true})); err != nil {
+	if err := oci.Prepare(g.order.containerDir(), spec, g.shimConfig(files, &oci.Keep{Owner: h.owner.order.containerDir()})); err != nil {
 		return err
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -150,7 +147,7 @@ func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
 		SignalFirst: r.order.signalFirst(),
 
 		LeaseFile: r.order.lease(r.node.LeaseFile),
-		LimitFile: r.order.limitFile(),
+		Limit:     r.order.shimLimit(), LimitFile: r.order.limitFile(),
 	}
 }
 

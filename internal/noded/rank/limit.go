@@ -16,12 +16,17 @@ import (
 
 func (o *order) limit() time.Duration { return time.Duration(o.LimitMS) * time.Millisecond }
 
-// limitFile is where the shim reads the limit.
+// limitFile is where the shim reads a limit that is not the first.
 func (o *order) limitFile() string { return filepath.Join(o.dir, "limit.json") }
 
-// saveLimit tells the shim.
+// shimLimit is the limit as a shim has it.
+func (o *order) shimLimit() lease.Limit {
+	return lease.Limit{RunMS: o.LimitMS, Signal: int(signalNumber(o.stopSignal())), GraceMS: o.GraceMS}
+}
+
+// saveLimit tells the shim of another limit.
 func saveLimit(o *order) error {
-	b, err := json.Marshal(lease.Limit{RunMS: o.LimitMS, Signal: int(signalNumber(o.stopSignal())), GraceMS: o.GraceMS})
+	b, err := json.Marshal(o.shimLimit())
 	if err == nil {
 		err = atomicfile.Write(o.limitFile(), atomicfile.Sum(b))
 	}

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -189,7 +188,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.inputs.There(), saveLimit(&r.order)); err != nil {
+	if err := r.inputs.There(); err != nil {
 		return err
 	}
 	before, beside, err := r.parts()

@@ -13,6 +13,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/logs"
 	"gbatch/oci/result"
+	"gbatch/oci/stdio"
 )
 
 // attachment is a client at the terminal of a rank's own program. What it sees
@@ -56,7 +57,7 @@ func serveAttach(ctx context.Context, s *session, container *oci.Container, star
 		}
 	}
 	if want.Width > 0 && want.Height > 0 {
-		_ = oci.Resize(a.terminal, want.Width, want.Height) // of a program that ends at this moment
+		_ = stdio.Resize(a.terminal, want.Width, want.Height) // of a program that ends at this moment
 	}
 	a.run(ctx, log, off)
 	return nil
@@ -105,7 +106,7 @@ func (a *attachment) Write(p []byte) (int, error) {
 func (a *attachment) resize(f api.Frame) {
 	if f.Type == api.FrameResize {
 		width, height := f.Size()
-		_ = oci.Resize(a.terminal, width, height) // of a program that ends at this moment
+		_ = stdio.Resize(a.terminal, width, height) // of a program that ends at this moment
 	}
 }
 

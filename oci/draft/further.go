@@ -1,0 +1,15 @@
+package draft
+
+import "github.com/opencontainers/runtime-spec/specs-go"
+
+// Further is the spec of a container for another program in it, which has these cores.
+func Further(of *specs.Spec, program *specs.Process, cpus string) *specs.Spec {
+	spec := *of
+	spec.Process = program
+	if r := of.Linux.Resources; r != nil && r.CPU != nil {
+		linux, resources, cpu := *of.Linux, *r, *r.CPU
+		cpu.Cpus = cpus
+		resources.CPU, linux.Resources, spec.Linux = &cpu, &resources, &linux
+	}
+	return &spec
+}
