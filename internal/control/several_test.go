@@ -13,7 +13,7 @@ import (
 func TestSeveralPrograms(t *testing.T) {
 	w := newWorld(t)
 	node := func(name string, several bool) {
-		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, CPUs: 4, MemBytes: 64 << 30, Several: several}})
+		w.apply(NodeSync{Name: name, Instance: name, Hash: name, Inventory: &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, CPUs: 4, MemBytes: 64 << 30, Several: several, Divides: several}})
 	}
 	submit := func(name string, g *job.Gbatch) any {
 		spec := &job.Spec{Name: name, Gbatch: g}
@@ -25,9 +25,10 @@ func TestSeveralPrograms(t *testing.T) {
 	node("old", false)
 	for name, g := range map[string]*job.Gbatch{
 		"beside":  {Beside: []job.Before{{Name: "db", Image: "db"}}},
+		"divided": {Before: []job.Before{{Name: "init", Image: "init", OwnGPUs: 1}}},
 		"sidecar": {Before: []job.Before{{Name: "proxy", Image: "proxy", Sidecar: true}}},
 	} {
-		if r, ok := submit(name, g).(*state.Refusal); !ok || !strings.Contains(r.Message, "PROGRAMS_BESIDE") {
+		if r, ok := submit(name, g).(*state.Refusal); !ok || !strings.Contains(r.Message, map[bool]string{true: "GPUS_DIVIDED", false: "PROGRAMS_BESIDE"}[name == "divided"]) {
 			t.Errorf("%s, where no node can: %+v", name, r)
 		}
 	}

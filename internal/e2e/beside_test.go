@@ -152,6 +152,79 @@ func TestBesideAndDaemons(t *testing.T) {
 	}
 }
 
+// TestGPUsOfContainers: each container of a pod sees its own GPUs and no other's, also where
+// the node's daemon and the controller are killed while they run and a sidecar begins again;
+// one that ran alone before them may have had the same ones.
+func TestGPUsOfContainers(t *testing.T) {
+	s := newSite(t, siteOptions{nodeGPUs: []string{"a100:6"}})
+	s.inProject("there", "")
+	const sees = `s() { echo $NVIDIA_VISIBLE_DEVICES $CUDA_VISIBLE_DEVICES $GPULAB_GPUS_RESERVED $SLURM_JOB_GPUS $GBATCH_NUM_GPUS $GBATCH_GPU_UUIDS > /p/$1-$(ls /p | grep -c "^$1-"); }; `
+	container := func(name, gpus, more, script string) string {
+		limits := ""
+		if gpus != "" {
+			limits = ", nvidia.com/gpu: " + gpus
+		}
+		return fmt.Sprintf("      - {name: %s, image: %s, command: [sh, -c, %q]%s, volumeMounts: [{name: p, mountPath: /p}], resources: {limits: {memory: 64Mi%s}}}\n", name, image, sees+script, more, limits)
+	}
+	const wait = "; until [ -e /p/go ]; do sleep 0.1; done"
+	id := s.file("apiVersion: batch/v1\nkind: Job\nmetadata: {name: pod}\nspec:\n  backoffLimit: 0\n  template:\n    spec:\n      restartPolicy: Never\n" +
+		"      volumes: [{name: p, hostPath: {path: /project}}]\n      initContainers:\n" +
+		container("first", "5", "", "s first") + container("side", "1", ", restartPolicy: Always", `trap exit TERM; s side; until [ -e /p/again ]; do sleep 0.1; done; if [ -e /p/side-1 ]; then while :; do sleep 0.1; done; fi`) + container("second", "2", "", "s second") +
+		"      containers:\n" + container("none", "", "", "s none"+wait) + container("main", "2", "", "s main"+wait) + container("mate", "1", "", "s mate"+wait))
+	s.waitFiles("first-0", "second-0", "side-0", "none-0", "main-0", "mate-0")
+	s.nodes[0].kill()
+	s.nodes[0].cmd = nil
+	s.ctld.kill()
+	s.ctld.cmd = nil
+	s.inProject("again", "")
+	s.waitFiles("side-1")
+	s.ctld.start()
+	s.nodes[0].start()
+	s.waitNodes("up", 1)
+	seen := map[string][]string{}
+	for _, name := range []string{"first-0", "side-0", "side-1", "second-0", "none-0", "main-0", "mate-0"} {
+		seen[name] = lines(t, filepath.Join(s.project(), name)) // by words
+	}
+	var all []string
+	for name, count := range map[string]int{"first-0": 5, "side-0": 1, "second-0": 2, "none-0": 0, "main-0": 2, "mate-0": 1} {
+		words := seen[name]
+		if count == 0 {
+			if !slices.Equal(words, []string{"0"}) {
+				t.Errorf("%s sees %q", name, words)
+			}
+			continue
+		}
+		cuda := "0"
+		for i := 1; i < count; i++ {
+			cuda += fmt.Sprint(",", i)
+		}
+		if len(words) != 6 || words[1] != cuda || words[0] != words[5] || words[2] != words[3] || words[4] != fmt.Sprint(count) || len(strings.Split(words[0], ",")) != count {
+			t.Fatalf("%s sees %q, want %d GPUs", name, words, count)
+		}
+		if name != "first-0" && name != "second-0" {
+			all = append(all, strings.Split(words[0], ",")...)
+		}
+	}
+	slices.Sort(all)
+	if len(slices.Compact(all)) != 4 || !slices.Equal(seen["side-0"], seen["side-1"]) || strings.Contains(seen["second-0"][0], seen["side-0"][0]) {
+		t.Errorf("they see %v", seen)
+	}
+	for name, want := range map[string][]string{"": seen["main-0"], "mate": seen["mate-0"], "side": seen["side-0"]} {
+		args := []string{id, "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES"}
+		if name != "" {
+			args = append([]string{"--container", name}, args...)
+		}
+		if r := s.run("gexec", args...); strings.TrimSpace(r.out) != want[0] {
+			t.Errorf("gexec in %q sees %+v, want %s", name, r, want[0])
+		}
+	}
+	if d := s.job(id); d.GPUs != 5 {
+		t.Errorf("the job has %v GPUs", d.GPUs)
+	}
+	s.inProject("go", "")
+	s.well(id)
+}
+
 // TestBesideIsTheUsers: what is wrong with a container beside the job's own is the user's
 // fault, and says whose it is.
 func TestBesideIsTheUsers(t *testing.T) {

@@ -21,7 +21,8 @@ type Before struct {
 	WorkingDir  string            `json:"workingDir,omitempty"`
 	User        string            `json:"user,omitempty"`
 	Files       []File            `json:"files,omitempty"`
-	GPUs        bool              `json:"gpus,omitempty"` // it has the job's GPUs
+	GPUs        bool              `json:"gpus,omitempty"`    // it has the job's GPUs
+	OwnGPUs     int               `json:"ownGpus,omitempty"` // so many of the job's, which no other program has at that time
 
 	// Sidecar is for one of Gbatch.Before that goes on while what follows runs, is begun
 	// again when it ends, and is ended when the others have.
@@ -64,6 +65,7 @@ var beforeFields = []field[Before]{
 		b.Files = g.Files
 	}, false},
 	{"gpus", func(d *decoder, n *node, b *Before) { d.boolean(n, &b.GPUs) }, false},
+	{"ownGpus", func(d *decoder, n *node, b *Before) { d.integer(n, &b.OwnGPUs, 1, maxGPUs) }, false},
 	{"memoryMb", func(d *decoder, n *node, b *Before) { d.integer(n, &b.MemoryMB, leastMemoryMB, maxMemoryGB*1024) }, false},
 }
 
@@ -124,6 +126,7 @@ func (d *decoder) checkPrograms(gn *node, s *Spec) {
 	g := s.Gbatch
 	d.checkList(gn, s, "before", g.Before)
 	d.checkList(gn, s, "beside", g.Beside)
+	d.checkDivision(gn, s)
 	if g.FailTogether && len(g.Beside) == 0 {
 		d.ProblemAt(gn, "failTogether", "says what ends with what, and nothing is in \"beside\"", "remove it")
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gbatch/internal/job/expand"
 )
 
 // EnvInput is what a node knows of one rank when it starts it.
@@ -77,7 +79,7 @@ func Environment(in EnvInput) []string {
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		value := own[name]
 		if in.Spec.gbatch().ExpandVariables {
-			value = Expand(value, known)
+			value = expand.Variables(value, known)
 		}
 		env = append(env, name+"="+value)
 	}

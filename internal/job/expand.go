@@ -1,35 +1,10 @@
 package job
 
-import "strings"
+import (
+	"strings"
 
-// Expand replaces each $(NAME) of a text by a value, as Kubernetes does: $$ is a $,
-// and what has no value stays.
-func Expand(text string, value func(name string) (string, bool)) string {
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "$")
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		name, after, closed := strings.Cut(rest, ")")
-		switch {
-		case strings.HasPrefix(rest, "$"):
-			out.WriteByte('$')
-			text = rest[1:]
-		case closed && strings.HasPrefix(name, "("):
-			if v, ok := value(name[1:]); ok {
-				out.WriteString(v)
-				text = after
-				continue
-			}
-			fallthrough
-		default:
-			out.WriteByte('$')
-			text = rest
-		}
-	}
-}
+	"gbatch/internal/job/expand"
+)
 
 // ExpandWords is a job's command with $(NAME) replaced by what is in its environment,
 // where the job asks for that. In place of a secret there is a mark.
@@ -39,7 +14,7 @@ func ExpandWords(s *Spec, words, env []string) []string {
 	}
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = Expand(w, told(s, env))
+		out[i] = expand.Variables(w, told(s, env))
 	}
 	return out
 }

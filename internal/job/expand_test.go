@@ -5,23 +5,6 @@ import (
 	"testing"
 )
 
-func TestExpand(t *testing.T) {
-	values := map[string]string{"A": "1", "B": "$(A)", "EMPTY": ""}
-	for text, want := range map[string]string{
-		"":                 "",
-		"plain":            "plain",
-		"$(A)/$(B)$(C)":    "1/$(A)$(C)",
-		"$$(A) $$$(A) $$$": "$(A) $1 $$",
-		"$A ${A} $( A) $(": "$A ${A} $( A) $(",
-		"a$(EMPTY)b":       "ab",
-		"costs 5$":         "costs 5$",
-	} {
-		if got := Expand(text, func(name string) (string, bool) { v, ok := values[name]; return v, ok }); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestExpandVariables: values of a job's own variables, and its command, have what
 // every job is told; without the field they stay as they are.
 func TestExpandVariables(t *testing.T) {

@@ -73,6 +73,7 @@ type Gbatch struct {
 
 	Before       []Before `json:"before,omitempty"`       // programs that run first, one after the other
 	Beside       []Before `json:"beside,omitempty"`       // programs that run at the same time as the job's own
+	OwnGPUs      *int     `json:"ownGpus,omitempty"`      // of the job's own program; nil: those that no other program has for itself
 	FailTogether bool     `json:"failTogether,omitempty"` // the first of these and the job's own that fails ends the others
 
 	// Its data.

@@ -79,6 +79,7 @@ var gbatchFields = []field[Gbatch]{
 
 	{"before", readBefore, false},
 	{"beside", readBeside, false},
+	{"ownGpus", func(d *decoder, n *node, g *Gbatch) { g.OwnGPUs = d.optional(n, 0, maxGPUs) }, false},
 	{"failTogether", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.FailTogether) }, false},
 
 	{"files", readFiles, false},

@@ -40,6 +40,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		NoHost:     a.network.NoHost(),
 		Privileged: a.cfg.AllowPrivileged,
 		Several:    true,
+		Divides:    true,
 	}
 	if a.node.NoMaps == nil { // else jobs are not root
 		inv.Capabilities = a.cfg.AllowCapabilities

@@ -24,6 +24,7 @@ const (
 	featureCapability = "CAP_"       // and its name: jobs may ask for it there
 
 	featureSeveral = "PROGRAMS_BESIDE" // several programs of a job can run at once
+	featureDivides = "GPUS_DIVIDED"    // and each have some of its GPUs
 
 	featureRuntime    = "RUNTIME_"     // and its name: containers can be run by it
 	featureRuntimeGPU = "RUNTIME_GPU_" // and its name: those with GPUs too
@@ -47,6 +48,9 @@ func Has(inv state.Inventory) []string {
 	if inv.Several {
 		list = append(list, featureSeveral)
 	}
+	if inv.Divides {
+		list = append(list, featureDivides)
+	}
 	for _, c := range inv.Capabilities {
 		list = append(list, featureCapability+string(c))
 	}
@@ -63,6 +67,9 @@ func Of(s *job.Spec) []string {
 	list := slices.Concat(network(s), privilege(s), runtime(s))
 	if s.Several() {
 		list = append(list, featureSeveral)
+	}
+	if s.DividesGPUs() {
+		list = append(list, featureDivides)
 	}
 	return list
 }

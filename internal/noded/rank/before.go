@@ -113,8 +113,9 @@ func (r *Rank) parts() (before, beside []oci.Part, err error) {
 	if g := r.order.Spec.Gbatch; g != nil {
 		first -= len(g.Beside)
 	}
+	_, has := portions(&r.order.Spec, len(r.order.Allocation.GPUs))
 	for i := range r.programs {
-		one, err := partOf(r, &r.programs[i])
+		one, err := partOf(r.having(has[i]), &r.programs[i])
 		if err != nil {
 			return nil, nil, &programError{r.programs[i].asked.Name, err}
 		}
@@ -127,13 +128,9 @@ func (r *Rank) parts() (before, beside []oci.Part, err error) {
 	return before, beside, nil
 }
 
-func partOf(r *Rank, p *program) (oci.Part, error) {
-	at := r.recipe
-	at.order.Spec = r.order.Spec.ProgramSpec(p.asked)
+func partOf(at recipe, p *program) (oci.Part, error) {
+	at.order.Spec = at.order.Spec.ProgramSpec(p.asked)
 	at.image, at.binds = p.image, p.binds
-	if !p.asked.GPUs {
-		at.order.Allocation.GPUs = nil
-	}
 	spec, err := at.buildSpec()
 	if err != nil {
 		return oci.Part{}, err

@@ -98,6 +98,7 @@ export type Before = {
   image: string
   memoryMb?: number
   name: string
+  ownGpus?: number
   sidecar?: boolean
   storage?: Array<Storage> | null
   user?: string
@@ -408,6 +409,7 @@ export type Gbatch = {
   notify?: Array<Notify> | null
   otherGroups?: Array<Group> | null
   outputs?: Array<Output> | null
+  ownGpus?: number
   partitions?: Array<string> | null
   priority?: number
   privileged?: boolean
@@ -489,6 +491,7 @@ export type Inventory = {
   cpus: number
   cuda?: number
   diskBytes?: number
+  divides?: boolean
   dnsName: string
   driver?: string
   features?: Array<string> | null

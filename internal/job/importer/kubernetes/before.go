@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/expand"
 )
 
 // readInits reads containers that begin before the one of the job, one after the other.
@@ -35,6 +36,7 @@ func (k *manifest) containers(d *decoder) {
 	k.main.combine(d, k.mainNode)
 	k.main.locks(d)
 	k.main.variables(d)
+	k.ownGPUs = int(k.spec.Request.Resources.GPUs)
 	k.alongside(d)
 	for i, c := range k.inits {
 		k.spec.Gbatch.Before = append(k.spec.Gbatch.Before, k.program(d, c, k.initNodes[i]))
@@ -42,6 +44,7 @@ func (k *manifest) containers(d *decoder) {
 	for i, c := range k.mates {
 		k.spec.Gbatch.Beside = append(k.spec.Gbatch.Beside, k.program(d, c, k.mateNodes[i]))
 	}
+	k.divide()
 	k.spec.Gbatch.FailTogether = k.together && len(k.mates) > 0
 	k.declareSecrets(d)
 	command := k.main.templates(d, orNull(k.mainNode.Given("command")), k.main.command)
@@ -101,8 +104,10 @@ func (k *manifest) program(d *decoder, c *container, n *node) job.Before {
 	} else {
 		k.asMuchAs(d, c, n)
 	}
+	if c.sidecar {
+		k.along.add(c.takes)
+	}
 	c.locks(d)
-	b.GPUs = c.spec.Request.Resources.GPUs > 0
 	c.variables(d)
 	k.secrets, k.spec.Gbatch.Secrets = c.secrets, c.spec.Gbatch.Secrets
 	return b
@@ -128,12 +133,12 @@ func (k *manifest) asMuchAs(d *decoder, c *container, n *node) {
 		}
 	}
 	c.combine(d, n)
-	if own.GPUs > r.GPUs || own.GPUs > 0 && !slices.Equal(own.GPUModel, r.GPUModel) {
-		d.Problem(n, "asks for other GPUs than the container, and a job has those of one kind", "ask for the same in both, or leave it out")
-	}
-	if own.CPUs > r.CPUs || own.CPUMemoryGB > r.CPUMemoryGB {
+	k.sameGPUs(d, c, n)
+	more := max(r.GPUs, own.GPUs+float64(k.along.gpus))
+	if own.CPUs > r.CPUs || own.CPUMemoryGB > r.CPUMemoryGB || more > r.GPUs {
 		d.Note(n, "asks for more than the container: the job has the larger amounts for its whole time")
 	}
+	r.GPUs = more
 	r.CPUs, r.CPUMemoryGB = max(r.CPUs, own.CPUs+k.along.cores()), max(r.CPUMemoryGB, own.CPUMemoryGB+k.along.gib())
 	k.spec.Gbatch.DiskGB = max(k.spec.Gbatch.DiskGB, c.spec.Gbatch.DiskGB)
 }
@@ -179,7 +184,7 @@ func (k *manifest) finish(command, args []string) {
 func (k *manifest) plain(list []string) []string {
 	if !k.spec.Gbatch.ExpandVariables {
 		for i := range list {
-			list[i] = job.Expand(list[i], func(string) (string, bool) { return "", false })
+			list[i] = expand.Variables(list[i], func(string) (string, bool) { return "", false })
 		}
 	}
 	return list

@@ -68,8 +68,9 @@ func newContainer(k *manifest) *container {
 // container is the container: amounts are combined when all are read.
 type container struct {
 	*manifest
-	called           string // its name
-	sidecar          bool   // an init container that goes on
+	called           string  // its name
+	sidecar          bool    // an init container that goes on
+	takes            amounts // of one that runs at the same time as the job's own
 	command, args    []string
 	ownUser          string // ids, where it says so itself
 	ownGroup         string

@@ -51,7 +51,9 @@ type manifest struct {
 	initNodes   []*node
 	mates       []*container // beside the main one
 	mateNodes   []*node
-	along       amounts // of sidecars
+	along       amounts // of sidecars that begin before what is being read
+	ownGPUs     int     // of the job's own container
+	kindOfGPUs  *node   // the first container but that which asks for GPUs, where that does not
 	together    bool    // the first of them that fails ends the others
 	codesOf     *node   // a rule about the exit code of one container
 	runsDynamic bool    // something is known on the node only
