@@ -67,7 +67,7 @@ var below = map[string][]string{
 	"internal/cli": {"internal/cli/login", "internal/units", "internal/client", "internal/api", "internal/job", "internal/document", "internal/job/importer/nvct",
 		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/manpage", "internal/cli/table"},
 	"internal/ctld/controllers": {"internal/api", "internal/replica", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/loop", "internal/ctld/site", "internal/pki"},
-	"internal/ctld/copies":      {"internal/api", "internal/replica", "internal/ctld/keep", "internal/pki"}, "internal/e2e/crash": {},
+	"internal/ctld/copies":      {"internal/api", "internal/replica", "internal/ctld/keep", "internal/ctld/trees", "internal/pki", "internal/tree"}, "internal/e2e/crash": {},
 	"internal/ctld": {"internal/replica", "internal/ctld/controllers", "internal/ctld/copies", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/counts",
 		"internal/ctld/events", "internal/ctld/jobs", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail",
 		"internal/ctld/meter", "internal/ctld/nodes", "internal/ctld/route", "internal/ctld/rules", "internal/ctld/samples",

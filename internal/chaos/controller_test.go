@@ -193,7 +193,7 @@ func (p *process) handlers(c *machineOfController, meters *meter.Meters) error {
 	}
 	p.submit = &jobs.Submissions{
 		Conf: conf, Rights: &access.Rights{Conf: conf, People: access.NewPeople(p.w.log)}, Loop: p.loop, Jobs: p.jobs, Meters: meters,
-		HasTree: func(string, string) (bool, error) { return false, nil },
+		HasTree: func(context.Context, string, string) (bool, error) { return false, nil },
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/copies"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/trees"
 	"gbatch/internal/replica"
 	"gbatch/internal/state"
 )
@@ -18,7 +19,8 @@ type leadership struct {
 	clock         *loop.Clock
 	ahead         *state.Ahead // what was read of the store while another one led
 	members       *controllers.Members
-	others        *copies.Others // which take copies of logs
+	others        *copies.Others // which take copies of logs and of uploaded directories
+	trees         *trees.Store   // as they came while another one led
 	giveWay       func() error   // frees the addresses, at which who asks was told to wait
 }
 

@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/ctld/trees"
 	"gbatch/internal/pki"
 	"gbatch/internal/replica"
 	"gbatch/internal/store"
@@ -39,7 +40,8 @@ type Member struct {
 	replica *replica.Replica
 	asked   atomic.Pointer[replica.Replica] // the same; the others may ask about it while it is opened
 	copies  *copies.Server
-	keeping sync.WaitGroup // keepLogs
+	trees   *trees.Store   // also while this one leads
+	keeping sync.WaitGroup // keepCopies
 }
 
 // OpenMember opens the store and the log that the controllers have in common. It is not
@@ -60,6 +62,10 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		return nil, err
 	}
 	if m.pki, err = pki.Open(cfg.Dir, time.Now); err != nil {
+		return nil, err
+	}
+	m.trees, err = trees.Open(trees.Config{Dir: filepath.Join(cfg.Dir, site.TreesDir), Now: time.Now, Log: m.log}, m.followed())
+	if err != nil {
 		return nil, err
 	}
 	m.clock = loop.OpenClock(filepath.Join(cfg.Dir, site.ClockFile), m.log)
@@ -146,7 +152,8 @@ func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 	reads, stop := context.WithCancel(ctx)
 	read := make(chan struct{})
 	go func() { m.ahead.follow(reads, m.replica.Read); close(read) }() // ends with reads
-	m.keeping.Go(func() { m.keepLogs(reads) })                         // ends with reads; not awaited, as who leads must not wait for it
+	m.trees.Rule(m.followed())
+	m.keeping.Go(func() { m.keepCopies(reads) }) // ends with reads; not awaited, as who leads must not wait for it
 	defer func() { stop(); <-read }()
 	for !m.replica.Leading() {
 		select {
@@ -160,11 +167,17 @@ func (m *Member) follow(ctx context.Context) (leads bool, err error) {
 	return true, nil
 }
 
-// keepLogs takes copies of logs from the controller that leads, until ctx is done.
-func (m *Member) keepLogs(ctx context.Context) {
+// followed are the rules for uploaded directories while another controller leads.
+func (m *Member) followed() trees.Rules {
+	return trees.Following(func() int64 { return freeForTrees(&m.cfg) })
+}
+
+// keepCopies takes copies of logs and of uploaded directories from the controller that leads,
+// until ctx is done.
+func (m *Member) keepCopies(ctx context.Context) {
 	logs := keep.Open(logsOf(func() *site.Config { return &m.cfg }, time.Now, m.log))
 	defer logs.Close()
-	defer m.copies.Keep(logs)()
+	defer m.copies.Keep(logs, m.trees)()
 	logs.Run(ctx)
 }
 
@@ -191,7 +204,7 @@ func (m *Member) lead(ctx context.Context, refers func() error) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), others: others, giveWay: refers}, Machine{}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), others: others, trees: m.trees, giveWay: refers}, Machine{}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

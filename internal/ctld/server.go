@@ -41,7 +41,6 @@ import (
 	"gbatch/internal/pki"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
-	"gbatch/internal/tree"
 )
 
 // Server is a controller process: its parts, which the handlers of routes share.
@@ -217,21 +216,6 @@ func (s *Server) openStore() (err error) {
 	}
 	s.store, err = store.Open(c)
 	return err
-}
-
-// openTrees opens the directories that users have brought along. Jobs can still be
-// taken when there is no room for more of those.
-func (s *Server) openTrees() (*trees.Store, error) {
-	return trees.Open(trees.Config{
-		Dir: filepath.Join(s.rules.Now().Dir, site.TreesDir),
-		Most: func(user string) tree.Size {
-			l := s.rules.Now().Limits.Of(user)
-			return tree.Size{Files: l.Uploaded, Bytes: l.UploadedMiB << 20}
-		},
-		Free:   func() int64 { return int64(s.rules.Now().ReserveMiB) << 22 },
-		Keep:   func() time.Duration { return time.Duration(s.rules.Now().Keep.Uploads) * time.Second },
-		Needed: trees.NeededOf(s.jobs), Now: s.now, Log: s.log,
-	})
 }
 
 // scrub looks for damage of what is stored.

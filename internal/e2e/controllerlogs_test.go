@@ -31,6 +31,27 @@ func (c *several) logsOutlive() {
 	c.wholly()
 }
 
+// directoriesOutlive loses the controller that took a job with its directory: the job has it all
+// the same.
+func (c *several) directoriesOutlive() {
+	s, t := c.s, c.s.t
+	t.Helper()
+	dir := s.tree("along", map[string]string{"text": "brought\n"})
+	id := c.as("gsubmit", "--hold", "--image", image, "-c", "1", "--mem", "1G", "--workdir-upload", dir, "--", "cat", "text")
+	if with, err := filepath.Glob(filepath.Join(s.dir, "*", "trees", "*", "chunks", "*", "*")); err != nil || len(with) < 2 {
+		t.Fatalf("the directory of an accepted job is at %q, %v", with, err)
+	}
+	leads := c.all[c.leader()]
+	leads.kill()
+	c.as("gcancel", "--release", id)
+	c.as("gqueue", "wait", id)
+	if got := c.as("glog", id); got != "brought" {
+		t.Errorf("the job wrote %q", got)
+	}
+	leads.start()
+	c.wholly()
+}
+
 // copies is with how many controllers that log of so many jobs is which the fewest have.
 func (c *several) copies(jobs int) int {
 	with := map[string]int{}

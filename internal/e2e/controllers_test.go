@@ -173,6 +173,7 @@ func TestSeveralControllers(t *testing.T) {
 	}
 
 	c.logsOutlive()
+	c.directoriesOutlive()
 	c.first()
 }
 

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/keep"
+	"gbatch/internal/ctld/trees"
 	"gbatch/internal/pki"
 	"gbatch/internal/replica"
 )
@@ -22,13 +23,14 @@ import (
 type place struct {
 	*Server
 	logs    *keep.Store
+	trees   *trees.Store
 	address string
 }
 
 // newPlace serves at an address with the certificate of a site, as members do.
 func newPlace(t *testing.T, conf *tls.Config) *place {
 	t.Helper()
-	p := &place{Server: NewServer(slog.New(slog.DiscardHandler)), logs: newLogs(t)}
+	p := &place{Server: NewServer(slog.New(slog.DiscardHandler)), logs: newLogs(t), trees: newTrees(t)}
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +56,7 @@ func newPlace(t *testing.T, conf *tls.Config) *place {
 		<-over
 		_ = p.Close()
 	})
-	p.Keep(p.logs)
+	p.Keep(p.logs, p.trees)
 	return p
 }
 
@@ -63,6 +65,14 @@ func newLogs(t *testing.T) *keep.Store {
 		Limits: func() keep.Limits { return keep.Limits{Log: 1 << 20, User: 1 << 30, All: 1 << 30, For: time.Hour} }})
 	t.Cleanup(logs.Close)
 	return logs
+}
+
+func newTrees(t *testing.T) *trees.Store {
+	s, err := trees.Open(trees.Config{Dir: t.TempDir(), Now: time.Now, Log: slog.New(slog.DiscardHandler)}, trees.Following(func() int64 { return 0 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestOthers: a log is with a majority of the controllers, and comes back from one that
@@ -162,7 +172,7 @@ func TestOthers(t *testing.T) {
 	if got, err := o.Get(t.Context(), unknown); got != nil || err != nil {
 		t.Errorf("nobody has it: %v, %v", got, err)
 	}
-	has.Keep(nil)
+	has.held.Store(nil)
 	if err := o.Put(t.Context(), name, body); err == nil || !strings.Contains(err.Error(), "leads") {
 		t.Errorf("one that leads took it: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // Others are the further controllers while this one leads. It is an archive of package
-// keep.
+// keep, and by Trees the Others of package trees.
 type Others struct {
 	self    string
 	members func() ([]replica.Member, error)
@@ -97,8 +97,8 @@ func (o *Others) Put(ctx context.Context, name string, body *io.SectionReader) e
 }
 
 func (o *Others) give(ctx context.Context, m replica.Member, name string, body *io.SectionReader) error {
-	if ago := time.Since(o.failedAt(m.Address)); ago < spared {
-		return fmt.Errorf("controller %s did not answer %s ago", m.Name, ago.Round(time.Second))
+	if err := o.spare(m); err != nil {
+		return err
 	}
 	// Of its own, as the one before may still be read when its answer is there.
 	part := io.NewSectionReader(body, 0, body.Size())
@@ -143,15 +143,29 @@ func (o *Others) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return nil, nil
 }
 
-// ask asks a controller for a file, or to take one, and notes whether it answers.
+// ask asks a controller for a log, or to take one.
 func (o *Others) ask(ctx context.Context, m replica.Member, name string, take *io.SectionReader) (*http.Response, error) {
-	at := url.URL{Scheme: "https", Host: m.Address, Path: logsPath + name}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if take == nil {
+		return o.do(ctx, m, http.MethodGet, logsPath+name, nil)
+	}
+	return o.do(ctx, m, http.MethodPut, logsPath+name, take)
+}
+
+// sized is what is sent.
+type sized interface {
+	io.Reader
+	Size() int64
+}
+
+// do asks a controller for something, and notes whether it answers.
+func (o *Others) do(ctx context.Context, m replica.Member, method, path string, body sized) (*http.Response, error) {
+	at := url.URL{Scheme: "https", Host: m.Address, Path: path}
+	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	if take != nil {
-		req.Method, req.Body, req.ContentLength = http.MethodPut, io.NopCloser(take), take.Size()
+	if body != nil {
+		req.Body, req.ContentLength = io.NopCloser(body), body.Size()
 	}
 	resp, err := o.client.Do(req)
 	o.mu.Lock()
@@ -164,6 +178,14 @@ func (o *Others) ask(ctx context.Context, m replica.Member, name string, take *i
 		return nil, fmt.Errorf("controller %s: %w", m.Name, err)
 	}
 	return resp, nil
+}
+
+// spare is why a controller is not asked to take anything now; nil: it is.
+func (o *Others) spare(m replica.Member) error {
+	if ago := time.Since(o.failedAt(m.Address)); ago < spared {
+		return fmt.Errorf("controller %s did not answer %s ago", m.Name, ago.Round(time.Second))
+	}
+	return nil
 }
 
 func (o *Others) failedAt(address string) time.Time {

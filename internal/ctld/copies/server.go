@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gbatch/internal/ctld/keep"
+	"gbatch/internal/ctld/trees"
 )
 
 // logsPath is what names of logs stand behind.
@@ -22,10 +23,16 @@ const logsPath = "/logs/"
 // follows.
 type Server struct {
 	log  *slog.Logger
-	logs atomic.Pointer[keep.Store]
+	held atomic.Pointer[held]
 	ln   *handed
 	srv  *http.Server
 	done chan struct{} // closed when nothing is served any more
+}
+
+// held is what a controller that follows has for the one that leads.
+type held struct {
+	logs  *keep.Store
+	trees *trees.Store
 }
 
 // NewServer serves what Take gets, until Close.
@@ -34,6 +41,7 @@ func NewServer(log *slog.Logger) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT "+logsPath+"{name...}", s.put)
 	mux.HandleFunc("GET "+logsPath+"{name...}", s.get)
+	s.serveTrees(mux)
 	s.srv = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * keptOpen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	go func() { // ends with Close
 		defer close(s.done)
@@ -42,10 +50,12 @@ func NewServer(log *slog.Logger) *Server {
 	return s
 }
 
-// Keep says where logs are, until end is called: then this controller leads.
-func (s *Server) Keep(logs *keep.Store) (end func()) {
-	s.logs.Store(logs)
-	return func() { s.logs.CompareAndSwap(logs, nil) } // unless it has followed again since
+// Keep says where logs and uploaded directories are, until end is called: then this
+// controller leads.
+func (s *Server) Keep(logs *keep.Store, trees *trees.Store) (end func()) {
+	h := &held{logs, trees}
+	s.held.Store(h)
+	return func() { s.held.CompareAndSwap(h, nil) } // unless it has followed again since
 }
 
 // Take serves a connection of another controller's.
@@ -63,12 +73,12 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) put(w http.ResponseWriter, r *http.Request) {
-	logs := s.logs.Load()
-	if logs == nil {
+	h := s.held.Load()
+	if h == nil {
 		leads(w)
 		return
 	}
-	err := logs.Receive(r.Context(), r.PathValue("name"), r.Body)
+	err := h.logs.Receive(r.Context(), r.PathValue("name"), r.Body)
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
@@ -81,12 +91,12 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
-	logs := s.logs.Load()
-	if logs == nil {
+	h := s.held.Load()
+	if h == nil {
 		leads(w)
 		return
 	}
-	f, size, err := logs.Give(r.PathValue("name"))
+	f, size, err := h.logs.Give(r.PathValue("name"))
 	switch {
 	case err != nil:
 		s.log.Error("a log was not given to another controller", "error", err)

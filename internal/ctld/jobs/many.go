@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"gbatch/internal/api"
-	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/loop"
 )
 
@@ -59,7 +58,7 @@ func (s *Submissions) begin(ctx context.Context, in *SubmitInput) (wait func() (
 	if len(in.Key) > maxKey {
 		return nil, api.Errorf(api.CodeBadRequest, "the key has %d bytes, of at most %d", len(in.Key), maxKey)
 	}
-	w, err := s.work(access.Caller(ctx), in)
+	w, err := s.work(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Submissions struct {
 	Jobs   *jobstore.Reader
 	Meters *meter.Meters
 
-	HasTree func(user, id string) (bool, error) // whether a user has brought a directory along; it stays then until the job is there
+	HasTree func(ctx context.Context, user, id string) (bool, error) // whether a user has brought a directory along; it stays then until the job is there
 }
 
 // SubmitInput is a submission.
@@ -44,7 +44,7 @@ var keySpace = uuid.MustParse("5f2a9c1e-7d0b-4b57-9a39-62b1c5f0d3a4")
 
 // Submit puts a job into the queue, or says what would become of it.
 func (s *Submissions) Submit(ctx context.Context, in *SubmitInput) (*api.SubmitResponse, error) {
-	w, err := s.work(access.Caller(ctx), in)
+	w, err := s.work(ctx, in)
 	if err != nil || w.done {
 		return &w.out, err
 	}
@@ -63,7 +63,8 @@ type work struct {
 	done bool // out is the answer: it had been submitted before
 }
 
-func (s *Submissions) work(id access.Identity, in *SubmitInput) (w *work, err error) {
+func (s *Submissions) work(ctx context.Context, in *SubmitInput) (w *work, err error) {
+	id := access.Caller(ctx)
 	w = &work{}
 	if w.sub, err = job.Parse(in.Body.Job); err != nil {
 		return w, err
@@ -79,7 +80,7 @@ func (s *Submissions) work(id access.Identity, in *SubmitInput) (w *work, err er
 	}
 	w.sub.Notes = append(w.sub.Notes, dropForeign(s.Loop.View(), spec)...)
 	w.sub.Notes = append(w.sub.Notes, takeShare(s.Loop.View(), spec)...)
-	if err := s.checkTrees(id.User, in.Body.DryRun, spec); err != nil {
+	if err := s.checkTrees(ctx, id.User, in.Body.DryRun, spec); err != nil {
 		return w, err
 	}
 	if err := setDependencies(spec, in.Body.Dependency); err != nil {
@@ -118,7 +119,7 @@ func (s *Submissions) answer(ctx context.Context, in *SubmitInput, w *work, a co
 
 // checkTrees refuses a job whose directories are not here: when it is accepted,
 // they are on disk. Who only asks need not have sent them.
-func (s *Submissions) checkTrees(user string, dry bool, spec *job.Spec) error {
+func (s *Submissions) checkTrees(ctx context.Context, user string, dry bool, spec *job.Spec) error {
 	if dry || spec.Gbatch == nil {
 		return nil
 	}
@@ -128,7 +129,7 @@ func (s *Submissions) checkTrees(user string, dry bool, spec *job.Spec) error {
 		if !is {
 			continue
 		}
-		has, err := s.HasTree(user, id)
+		has, err := s.HasTree(ctx, user, id)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ const patience = time.Hour
 
 // most bounds what a user has.
 func (s *Store) most(user string) tree.Size {
-	m := s.Most(user)
+	m := s.rules.Load().Most(user)
 	if m.Bytes == 0 {
 		m.Bytes = math.MaxInt64
 	}
@@ -34,22 +34,18 @@ func (s *Store) most(user string) tree.Size {
 // room makes room for what is to come, by what no job needs, or says that there
 // is none.
 func (s *Store) room(o *owner, more tree.Size) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(o.dir, &st); err != nil {
+	if err := s.diskRoom(o, more); err != nil {
 		return err
 	}
-	if int64(st.Bavail)*st.Bsize-more.Bytes < s.Free() {
-		return errFull
-	}
 	most := s.most(o.name)
-	fits := func() bool { return o.bytes+more.Bytes <= most.Bytes && o.files+more.Files <= most.Files }
+	fits := func() bool { return o.fits(more, most) }
 	if fits() {
 		return nil
 	}
 	if err := s.dropLoose(o); err != nil || fits() {
 		return err
 	}
-	needed, err := s.Needed(o.name)
+	needed, err := s.rules.Load().Needed(o.name)
 	if err != nil {
 		return err
 	}
@@ -61,6 +57,23 @@ func (s *Store) room(o *owner, more tree.Size) error {
 	return api.Errorf(api.CodeOverLimit, "%s has %d MiB and %d files in uploaded directories, of at most %d MiB and %d files (limits.perUser.uploadedMiB, uploadedFiles)",
 		o.name, o.bytes>>20, o.files, most.Bytes>>20, most.Files).
 		WithHint("name what jobs do not need in .gbatchignore, or mount it from storage; a directory goes when no job needs it and an hour has passed")
+}
+
+// diskRoom says that there is no room on the disk for what is to come.
+func (s *Store) diskRoom(o *owner, more tree.Size) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(o.dir, &st); err != nil {
+		return err
+	}
+	if int64(st.Bavail)*st.Bsize-more.Bytes < s.rules.Load().Free() {
+		return errFull
+	}
+	return nil
+}
+
+// fits says whether a user's bound allows more.
+func (o *owner) fits(more, most tree.Size) bool {
+	return o.bytes+more.Bytes <= most.Bytes && o.files+more.Files <= most.Files
 }
 
 // idle are the trees that were last wanted before a moment and no job needs, the
@@ -112,18 +125,23 @@ func (s *Store) dropLoose(o *owner) error {
 	return nil
 }
 
-// Run removes what nobody needs any more, until ctx is done.
+// Run removes what nobody needs any more, and sees that other controllers have what is
+// here, until ctx is done.
 func (s *Store) Run(ctx context.Context) {
-	every := time.NewTicker(patience)
+	every, compare := time.NewTicker(patience), time.NewTicker(compareEvery)
 	defer every.Stop()
+	defer compare.Stop()
+	said := s.compared(ctx, "")
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-compare.C:
+			said = s.compared(ctx, said)
 		case <-every.C:
-		}
-		if err := s.Collect(); err != nil {
-			s.Log.Error("remove uploaded directories that no job needs; it is tried again", "error", err)
+			if err := s.Collect(); err != nil {
+				s.Log.Error("remove uploaded directories that no job needs; it is tried again", "error", err)
+			}
 		}
 	}
 }
@@ -148,7 +166,8 @@ func (s *Store) Collect() error {
 func (s *Store) collect(o *owner) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now, keep := s.Now(), s.Keep()
+	rules := s.rules.Load()
+	now, keep := s.Now(), rules.Keep()
 	if err := s.dropLoose(o); err != nil {
 		return err
 	}
@@ -156,7 +175,7 @@ func (s *Store) collect(o *owner) error {
 	if len(old) == 0 {
 		return nil
 	}
-	needed, err := s.Needed(o.name)
+	needed, err := rules.Needed(o.name)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,6 @@ import (
 type Handlers struct {
 	*Store
 	Jobs *jobstore.Reader
-
-	Several bool // there are several controllers, and what lies here alone is not enough
 }
 
 // addInput asks to keep a tree.
@@ -28,11 +26,11 @@ type addInput struct{ Body api.TreeRequest }
 
 // AddTree keeps a tree of the caller's, or says which chunks it lacks.
 func (h *Handlers) AddTree(ctx context.Context, in *addInput) (*api.TreeResponse, error) {
-	if h.Several {
-		return nil, api.Errorf(api.CodeConflict, "directories do not go along with jobs where there are several controllers, as only one of them would have them").
-			WithHint("put it where the job mounts its project's storage")
+	user := access.Caller(ctx).User
+	id, missing, err := h.add(user, tree.Manifest{Chunks: in.Body.Chunks})
+	if err == nil && len(missing) == 0 {
+		err = h.spread(ctx, user, id)
 	}
-	id, missing, err := h.add(access.Caller(ctx).User, tree.Manifest{Chunks: in.Body.Chunks})
 	return &api.TreeResponse{Tree: id, Missing: missing}, err
 }
 
@@ -44,7 +42,12 @@ type chunkInput struct {
 
 // PutChunk keeps a chunk of the caller's.
 func (h *Handlers) PutChunk(ctx context.Context, in *chunkInput) error {
-	return h.put(access.Caller(ctx).User, in.Sum, in.RawBody)
+	user := access.Caller(ctx).User
+	if err := h.put(user, in.Sum, in.RawBody); err != nil {
+		return err
+	}
+	h.spreadChunk(ctx, user, in.Sum, in.RawBody)
+	return nil
 }
 
 // Serve gives a node the archive of a tree that a job of its takes along.
@@ -71,6 +74,17 @@ func (h *Handlers) Serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	archive, err := h.open(j.Owner.User, id)
+	if errors.Is(err, fs.ErrNotExist) && spec.Trees()[id] {
+		var got bool
+		if got, err = h.fetch(r.Context(), j.Owner.User, id); err != nil {
+			return err
+		}
+		if got {
+			archive, err = h.open(j.Owner.User, id)
+		} else {
+			err = fs.ErrNotExist
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) || !spec.Trees()[id] {
 		return api.Errorf(api.CodeNotFound, "the directory %s is not on the controller: it was removed, or the controller's state was restored from a backup", id).
 			WithHint("submit the job again with the directory")

@@ -26,7 +26,9 @@ func (s *Store) open(user, id string) (io.ReadSeeker, error) {
 	if k == nil {
 		return nil, fs.ErrNotExist
 	}
-	return o.open(k.Manifest), nil
+	r := o.open(k.Manifest)
+	r.unlocked = true
+	return r, nil
 }
 
 // open reads the chunks of a manifest, one after the other.
@@ -49,6 +51,8 @@ type reader struct {
 	at   int64
 	data []byte // of the chunk that was read last
 	last int    // its place in the manifest
+
+	unlocked bool // the owner's mutex is not held while this reads
 }
 
 func (r *reader) Read(p []byte) (int, error) {
@@ -63,6 +67,10 @@ func (r *reader) Read(p []byte) (int, error) {
 			err = errors.New("its bytes are not what was sent: the disk has changed them")
 		}
 		if err != nil {
+			if r.unlocked { // whoever asks again gets what another controller has
+				_, gone := r.o.verify(c.Sum)
+				err = errors.Join(err, gone)
+			}
 			return 0, fmt.Errorf("read chunk %s of an uploaded directory: %w", c.Sum, err)
 		}
 		r.data, r.last = data, i

@@ -1,6 +1,7 @@
 package trees
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,24 +22,34 @@ import (
 	"gbatch/oci/atomicfile"
 )
 
-// Config is where trees are kept, and by which rules.
+// Config is where trees are kept.
 type Config struct {
-	Dir    string
+	Dir string
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Rules are how trees are kept. One of several controllers has those of Following while
+// another one leads.
+type Rules struct {
 	Most   func(user string) tree.Size                      // of all of a user's trees together; 0: no bound
 	Free   func() int64                                     // bytes that stay free on the disk
 	Keep   func() time.Duration                             // for which a tree stays that no job needs
 	Needed func(user string) (ids map[string]bool, e error) // those that jobs need which are not over
-	Now    func() time.Time
-	Log    *slog.Logger
+	Others Others                                           // nil: this controller is the only one
 }
 
 // Store is the trees of all users.
 type Store struct {
 	Config
+	rules atomic.Pointer[Rules]
 
 	mu    sync.Mutex // guards users
 	users map[string]*owner
 }
+
+// Rule has trees kept by other rules from now on.
+func (s *Store) Rule(r Rules) { s.rules.Store(&r) }
 
 // owner is what one user has. Its mutex is held while its files change.
 type owner struct {
@@ -49,6 +61,8 @@ type owner struct {
 	trees  map[string]*kept
 	bytes  int64 // of its chunks and lists of chunks, as they are charged
 	files  int64 // of its trees
+
+	fetching sync.Mutex // held, before mu, while a tree is got of another controller
 }
 
 // chunk is one that is on disk.
@@ -58,11 +72,16 @@ type chunk struct {
 	since time.Time // when it came, or a tree let go of it
 }
 
+// Kept is a tree that was looked through.
+type Kept struct {
+	tree.Manifest
+	Files int64 `json:"files"`
+	Bytes int64 `json:"bytes"` // of its files
+}
+
 // kept is a tree all of whose chunks are there.
 type kept struct {
-	tree.Manifest
-	Files  int64     `json:"files"`
-	Bytes  int64     `json:"bytes"` // of its files
+	Kept
 	wanted time.Time // last, by a submission or a job
 }
 
@@ -84,8 +103,9 @@ const perEntry = 128
 func (k *kept) charge() int64 { return charge(perEntry * int64(len(k.Chunks))) }
 
 // Open reads what there is.
-func Open(c Config) (*Store, error) {
+func Open(c Config, r Rules) (*Store, error) {
 	s := &Store{Config: c, users: map[string]*owner{}}
+	s.Rule(r)
 	if err := atomicfile.Dir(c.Dir, 0o700, c.Log); err != nil {
 		return nil, fmt.Errorf("open uploaded directories: %w", err)
 	}
@@ -174,7 +194,7 @@ func (o *owner) loadTree(id string, log *slog.Logger) error {
 		return err
 	}
 	k := &kept{wanted: info.ModTime()}
-	if json.Unmarshal(text, k) != nil || k.ID() != id || len(o.missing(k.Manifest)) > 0 {
+	if json.Unmarshal(text, &k.Kept) != nil || k.ID() != id || len(o.missing(k.Manifest)) > 0 {
 		log.Error("an uploaded directory is damaged and was given up: its user brings it again by submitting again", "directory", id, "user", o.name)
 		return os.Remove(path)
 	}
@@ -213,7 +233,10 @@ func (o *owner) put(id string, k *kept) {
 var errCorrupt = api.Errorf(api.CodeBadRequest, "the bytes have another SHA-256 than the path says").WithHint("send them again")
 
 // put keeps a chunk of a user's. It is on disk when this returns.
-func (s *Store) put(user, sum string, data []byte) error {
+func (s *Store) put(user, sum string, data []byte) error { return s.place(user, sum, data, s.room) }
+
+// place keeps a chunk if there is room for it.
+func (s *Store) place(user, sum string, data []byte, room func(*owner, tree.Size) error) error {
 	switch {
 	case !tree.IsSum(sum) || len(data) == 0 || len(data) > tree.MaxChunk:
 		return api.Errorf(api.CodeBadRequest, "a chunk has 1 to %d bytes, and is named by its SHA-256", tree.MaxChunk)
@@ -231,7 +254,7 @@ func (s *Store) put(user, sum string, data []byte) error {
 		return nil
 	}
 	n := charge(int64(len(data)))
-	if err := s.room(o, tree.Size{Bytes: n}); err != nil {
+	if err := room(o, tree.Size{Bytes: n}); err != nil {
 		return err
 	}
 	path := o.chunkPath(sum)
@@ -279,7 +302,7 @@ func (s *Store) add(user string, m tree.Manifest) (id string, missing []string, 
 	if err != nil {
 		return "", nil, api.Errorf(api.CodeBadRequest, "the uploaded directory cannot be used: %v", err)
 	}
-	k := &kept{Manifest: m, Files: size.Files, Bytes: size.Bytes, wanted: s.Now()}
+	k := &kept{Kept: Kept{Manifest: m, Files: size.Files, Bytes: size.Bytes}, wanted: s.Now()}
 	for _, c := range m.Chunks { // what makes room must not take them away
 		o.chunks[c.Sum].trees++
 	}
@@ -287,21 +310,32 @@ func (s *Store) add(user string, m tree.Manifest) (id string, missing []string, 
 	for _, c := range m.Chunks {
 		o.chunks[c.Sum].trees--
 	}
+	if err == nil {
+		err = o.write(id, k)
+	}
 	if err != nil {
 		return "", nil, err
 	}
-	text, err := json.Marshal(k)
+	return id, nil, nil
+}
+
+// write keeps a tree all of whose chunks are there. It is on disk when this returns.
+func (o *owner) write(id string, k *kept) error {
+	text, err := json.Marshal(k.Kept)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	if err := o.syncDirs(); err != nil {
-		return "", nil, err
+		return err
 	}
 	if err := atomicfile.WriteDurable(o.treePath(id), text); err != nil {
-		return "", nil, diskError(err)
+		return diskError(err)
+	}
+	if err := os.Chtimes(o.treePath(id), k.wanted, k.wanted); err != nil {
+		return err
 	}
 	o.put(id, k)
-	return id, nil, nil
+	return nil
 }
 
 // syncDirs makes the directories survive a power cut that the chunks are in; what
@@ -310,8 +344,21 @@ func (o *owner) syncDirs() error {
 	return errors.Join(atomicfile.SyncDir(filepath.Join(o.dir, chunksDir)), atomicfile.SyncDir(o.dir), atomicfile.SyncDir(filepath.Dir(o.dir)))
 }
 
-// Has says whether a user has a tree, which a job is about to need.
-func (s *Store) Has(user, id string) (bool, error) {
+// Has says whether a user has a tree, which a job is about to need. Of several controllers
+// a majority has it then.
+func (s *Store) Has(ctx context.Context, user, id string) (bool, error) {
+	has, err := s.here(user, id)
+	if err == nil && !has {
+		has, err = s.fetch(ctx, user, id)
+	}
+	if err != nil || !has {
+		return false, err
+	}
+	return true, s.spread(ctx, user, id)
+}
+
+// here says whether a tree is on this controller's disk, and notes that it is needed.
+func (s *Store) here(user, id string) (bool, error) {
 	o, err := s.owner(user)
 	if err != nil {
 		return false, err

@@ -25,6 +25,7 @@ type world struct {
 	now    time.Time
 	most   tree.Size
 	needed map[string]bool
+	others Others
 }
 
 func newWorld(t *testing.T) *world {
@@ -36,8 +37,8 @@ func newWorld(t *testing.T) *world {
 // reopen is what a killed controller does when it is back.
 func (w *world) reopen() {
 	w.Helper()
-	s, err := Open(Config{Dir: w.dir, Most: func(string) tree.Size { return w.most }, Free: func() int64 { return 0 }, Keep: func() time.Duration { return 8 * 24 * time.Hour },
-		Needed: func(string) (map[string]bool, error) { return w.needed, nil }, Now: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler)})
+	s, err := Open(Config{Dir: w.dir, Now: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler)}, Rules{Most: func(string) tree.Size { return w.most }, Free: func() int64 { return 0 }, Keep: func() time.Duration { return 8 * 24 * time.Hour },
+		Needed: func(string) (map[string]bool, error) { return w.needed, nil }, Others: w.others})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func (w *world) bring(user string, texts ...string) (string, error) {
 
 func (w *world) has(user, id string) bool {
 	w.Helper()
-	ok, err := w.Has(user, id)
+	ok, err := w.Has(w.Context(), user, id)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("the damaged one: %q, %v", gone, err)
 	}
 	for id, want := range map[string]bool{first: false, other: true} {
-		if has, err := w.Has("ann", id); err != nil || has != want {
+		if has, err := w.Has(t.Context(), "ann", id); err != nil || has != want {
 			t.Errorf("directory %s is there: %t, %v; want %t", id, has, err, want)
 		}
 	}
