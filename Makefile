@@ -113,7 +113,7 @@ drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 # What a run found is written down in docs/reliability.md.
 POINTS := 1000
 crash: deps ## kill daemons as they make system calls (POINTS=1000 of each: all; after make build)
-	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_CRASH_POINTS=$(POINTS) go test -tags seccomp -count=1 -v -timeout 3h -run '^TestKilledAtCalls$$' ./internal/e2e
+	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_CRASH_POINTS=$(POINTS) go test -tags seccomp -count=1 -v -timeout 3h -run '^Test(Guests)?KilledAtCalls$$' ./internal/e2e
 
 SEEDS := 100
 HOURS := 1

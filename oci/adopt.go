@@ -84,7 +84,7 @@ func adoptOnce(dir string) (State, *Container, error) {
 // withoutShim says what became of the container of a directory that no shim has, and
 // makes that so: what lives of it is ended, and a lost end is written down.
 func withoutShim(dir string) (State, *Container, error) {
-	exit, err := result.Read(dir)
+	exit, err := result.Settle(dir)
 	if err == nil && exit.Lost {
 		return StateLost, nil, nil
 	}

@@ -25,7 +25,7 @@ var ErrAlive = errors.New("the container is alive; stop it first")
 // kept are the log, the result and the description. It can be repeated, and
 // works after a crash at any point.
 func Cleanup(dir string) error {
-	if _, guest := readLodger(dir); !guest && !exists(filepath.Join(dir, fileShim)) {
+	if !exists(filepath.Join(dir, fileShim)) {
 		return nil
 	}
 	if err := cleanup(dir); err != nil {
@@ -46,9 +46,6 @@ func cleanup(dir string) error {
 	cfg, err := readShim(dir)
 	if err != nil {
 		return err
-	}
-	if cfg.guest() { // others may run where it ran
-		return rmtree.File(filepath.Join(dir, fileSocket))
 	}
 	if err := killLeftovers(dir); err != nil {
 		return err

@@ -37,8 +37,6 @@ type Keep struct {
 	// Owner is the directory whose container it is, and which has all that it wrote: here
 	// is only what belongs to one program, a guest. Empty: the container is this one's own.
 	Owner string `json:"owner,omitempty"`
-	// Guest is so of one by an earlier version, whose socket is its own.
-	Guest bool `json:"guest,omitempty"`
 }
 
 // kept is a container that outlives its programs. All of it is for the container's thread.
@@ -215,15 +213,15 @@ const dirRoom = "room"
 
 // run takes one program through its time in the container.
 func (k *kept) run(s *shim) result.Exit {
-	if !s.cfg.guest() {
-		log, err := stdio.OpenLog(dirLog, s.cfg.Log)
-		if err != nil {
-			return s.failed(err)
-		}
-		return k.runLogged(s, log)
+	if s.cfg.guest() {
+		logs.MakeRoom(k.room)
+		return k.runLogged(s, stdio.LaterLog(dirLog, k.room, s.cfg.Log))
 	}
-	logs.MakeRoom(k.room)
-	return k.runLogged(s, stdio.LaterLog(dirLog, k.room, s.cfg.Log))
+	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
+	if err != nil {
+		return s.failed(err)
+	}
+	return k.runLogged(s, log)
 }
 
 func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
@@ -253,7 +251,11 @@ func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
 
 // order has the keeper begin the program. Before that it is durable that it may run.
 func (k *kept) order(s *shim, p *stdio.Pump) error {
-	if err := result.WriteBegun("."); err != nil {
+	mark := result.WriteBegun
+	if s.cfg.guest() {
+		mark = result.LinkBegun
+	}
+	if err := mark("."); err != nil {
 		return err
 	}
 	in, out, errs := p.Ends()

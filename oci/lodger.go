@@ -2,22 +2,22 @@ package oci
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"gbatch/oci/atomicfile"
+	"gbatch/oci/result"
 )
 
 // lodger is what is to be known of a program in another directory's container. It is all in
-// the file of its lock: to make a file costs more than whatever is in it.
+// the file of its lock, which also becomes its mark and its result: to make a file costs more
+// than whatever is in it.
 type lodger struct {
 	Config  ShimConfig     `json:"config"`
 	Process *specs.Process `json:"process"`
 	CPUs    string         `json:"cpus,omitempty"` // that it has; the rest is its container's
 }
 
-func (c *ShimConfig) guest() bool { return c.Keep != nil && (c.Keep.Owner != "" || c.Keep.Guest) }
+func (c *ShimConfig) guest() bool { return c.Keep != nil && c.Keep.Owner != "" }
 
 // writeLodger makes a directory for a guest.
 func writeLodger(dir string, spec *specs.Spec, cfg ShimConfig) error {
@@ -29,12 +29,12 @@ func writeLodger(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if r := spec.Linux.Resources; r != nil && r.CPU != nil {
 		l.CPUs = r.CPU.Cpus
 	}
-	return atomicfile.PutJSON(filepath.Join(dir, fileLock), l, true)
+	return result.PutLock(dir, l)
 }
 
 // readLodger reads what writeLodger wrote; false: the directory is no guest's.
 func readLodger(dir string) (l lodger, guest bool) {
-	err := atomicfile.ReadJSON(filepath.Join(dir, fileLock), &l)
+	err := result.GetLock(dir, &l)
 	return l, err == nil && l.Process != nil && l.Config.guest()
 }
 

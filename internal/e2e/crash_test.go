@@ -94,8 +94,14 @@ func newCalls(t *testing.T, program string) *calls {
 // when that is acknowledged.
 func (k *calls) job(key string) string {
 	k.s.t.Helper()
-	file := k.s.write(doc{name: "crash", cpus: 8, storage: []any{"/project"},
-		command: sh("echo begin >> /project/$GBATCH_JOB_NUMBER; echo end >> /project/$GBATCH_JOB_NUMBER; exit 7")}.json())
+	return k.submit(key, doc{name: "crash", cpus: 8, storage: []any{"/project"},
+		command: sh("echo begin >> /project/$GBATCH_JOB_NUMBER; echo end >> /project/$GBATCH_JOB_NUMBER; exit 7")})
+}
+
+// submit returns a job's number when that is acknowledged.
+func (k *calls) submit(key string, d doc) string {
+	k.s.t.Helper()
+	file := k.s.write(d.json())
 	answer := make(chan result, 1)
 	go func() { // ends with the command, which gives up
 		answer <- k.s.run("gsubmit", "--timeout", "30s", "--idempotency-key", key, file)

@@ -24,10 +24,7 @@ func Sum(data []byte) []byte {
 // Read reads a file, and takes the line off that Sum has put there, with blanks behind it. A file
 // of an earlier version has none. A file that has another sum, or that the disk cannot read, wraps ErrDamaged.
 func Read(path string) ([]byte, error) {
-	all, err := os.ReadFile(path)
-	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EISDIR) {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
+	all, err := readAll(path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +37,55 @@ func Read(path string) ([]byte, error) {
 		return data, nil
 	}
 	return nil, fmt.Errorf("read %s: %w", path, ErrDamaged)
+}
+
+func readAll(path string) ([]byte, error) {
+	all, err := os.ReadFile(path)
+	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EISDIR) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return all, err
+}
+
+// Part names one of the parts of a file, each of which has a Sum of its own, and blanks around it.
+type Part int
+
+// The parts that may be asked for.
+const (
+	First Part = iota
+	Last
+)
+
+// ReadPart is Read for one part of a file, whatever became of the others.
+func ReadPart(path string, which Part) ([]byte, error) {
+	all, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	rest := bytes.TrimLeft(all, " ")
+	end := EndOfPart(rest)
+	if end < 0 {
+		return all, nil // of an earlier version
+	}
+	for which == Last && end >= 0 && len(bytes.TrimLeft(rest[end:], " ")) > 0 {
+		rest = bytes.TrimLeft(rest[end:], " ")
+		end = EndOfPart(rest)
+	}
+	if end >= 0 {
+		if data := rest[:bytes.Index(rest, []byte(sumMark))]; bytes.Equal(Sum(data), rest[:end]) {
+			return data, nil
+		}
+	}
+	return nil, fmt.Errorf("read %s: %w", path, ErrDamaged)
+}
+
+// EndOfPart is where the first part of a text ends, with its sum; -1: it has none.
+func EndOfPart(text []byte) int {
+	at := bytes.Index(text, []byte(sumMark))
+	if end := at + len(sumMark) + len("00000000\n"); at >= 0 && end <= len(text) {
+		return end
+	}
+	return -1
 }
 
 // ReadJSON reads a value from what Read gives. Text that is none wraps ErrDamaged.

@@ -24,6 +24,7 @@ func Main() error {
 	}
 	// It hears signals from inside and does nothing. Programs do not inherit that.
 	signal.Notify(make(chan os.Signal, 1), heard()...)
+	before := posture()
 	for {
 		var o Order
 		files, err := Receive(FdSocket, &o)
@@ -33,15 +34,16 @@ func Main() error {
 		if err != nil {
 			return err
 		}
-		if err := serve(o, files); err != nil {
+		if err := serve(o, files, before); err != nil {
 			return err
 		}
 	}
 }
 
-// serve takes one program from its begin to the end of all that it left.
-func serve(o Order, files []*os.File) error {
-	handle, before := -1, posture()
+// serve takes one program from its begin to the end of all that it left. Before is this process's posture,
+// which no program changed, as one that did was the last.
+func serve(o Order, files []*os.File, before string) error {
+	handle := -1
 	pid, refused := begin(o, files, &handle)
 	for _, f := range files {
 		f.Close()

@@ -14,8 +14,8 @@ import (
 const limits = 16
 
 // posture is what programs inherit of this process and a program of the same user may
-// change of it without tracing it: limits, priorities, cores. It is read before and after
-// each, and one that changed something ends the container.
+// change of it without tracing it: limits, priorities, cores. It is read before the
+// first and after each, and one that changed something ends the container.
 func posture() string {
 	var b strings.Builder
 	for kind := range limits {

@@ -7,12 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/failure"
+	"gbatch/oci/held"
 	"gbatch/oci/lease"
 )
 
@@ -93,13 +97,70 @@ func WriteBegun(dir string) error {
 	return nil
 }
 
+// PutLock writes the file of a directory's lock, for LinkBegun: a value with its sum, and
+// behind that the room for the record. It need not be whole after a power cut.
+func PutLock(dir string, v any) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		data = atomicfile.Sum(data)
+		data = append(data, blank(roomAt(data)-len(data)+exitReserve)...)
+		err = os.WriteFile(filepath.Join(dir, held.File), data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write what is to be known of a guest: %w", err)
+	}
+	return nil
+}
+
+// GetLock reads the value of PutLock, whatever is behind it.
+func GetLock(dir string, v any) error {
+	data, err := atomicfile.ReadPart(filepath.Join(dir, held.File), atomicfile.First)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// LinkBegun is WriteBegun by another name of the lock's file, which costs no file.
+func LinkBegun(dir string) error {
+	lock := filepath.Join(dir, held.File)
+	err := os.Link(lock, filepath.Join(dir, FileBegun))
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) { // a file system without links
+		return WriteBegun(dir)
+	}
+	if err == nil {
+		err = syncFile(lock)
+	}
+	if err == nil {
+		err = atomicfile.SyncDir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 func blank(n int) []byte { return bytes.Repeat([]byte{' '}, n) }
 
+// roomAt is where in a mark the record goes: behind what is there.
+func roomAt(mark []byte) int {
+	end := max(0, atomicfile.EndOfPart(mark))
+	return (end + exitReserve - 1) / exitReserve * exitReserve
+}
+
 // replaceMark turns the mark into the exit record, or writes one where there is
-// no mark. A crash before the rename leaves a mark, whatever is in it.
+// no mark. The record is durable by the mark's name, which is: see Settle.
 func replaceMark(dir string, data []byte) error {
 	mark, record := filepath.Join(dir, FileBegun), filepath.Join(dir, FileExit)
-	f, err := os.OpenFile(mark, os.O_WRONLY, 0)
+	f, err := os.OpenFile(mark, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return atomicfile.WriteDurable(record, data)
 	}
@@ -107,25 +168,49 @@ func replaceMark(dir string, data []byte) error {
 		return err
 	}
 	data = append(data, blank(max(0, exitReserve-len(data)))...)
-	_, err = f.Write(data)
+	is, err := io.ReadAll(f)
+	if err == nil {
+		_, err = f.WriteAt(data, int64(roomAt(is)))
+	}
 	if err == nil {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := atomicfile.Rename(mark, record); err != nil {
-		return err
+	return atomicfile.Rename(mark, record)
+}
+
+// Settle is Read for a directory that nobody else has to do with: it gives a record its name where who
+// wrote it died before, or the power was cut.
+func Settle(dir string) (Exit, error) {
+	mark := filepath.Join(dir, FileBegun)
+	text, _ := os.ReadFile(mark) // what cannot be read has none
+	if _, err := readExit(mark); err == nil && atomicfile.EndOfPart(text) >= 0 {
+		if err := atomicfile.Rename(mark, filepath.Join(dir, FileExit)); err != nil {
+			return Exit{}, err
+		}
 	}
-	return atomicfile.SyncDir(dir)
+	return Read(dir)
 }
 
 // Read returns how the container of dir ended. The error wraps
 // os.ErrNotExist while there is no record of it.
 func Read(dir string) (Exit, error) {
-	var e Exit
-	if err := atomicfile.ReadJSON(filepath.Join(dir, FileExit), &e); err != nil {
+	e, err := readExit(filepath.Join(dir, FileExit))
+	if err != nil {
 		return Exit{}, fmt.Errorf("read exit of %s: %w", filepath.Base(dir), err)
+	}
+	return e, nil
+}
+
+func readExit(path string) (e Exit, err error) {
+	data, err := atomicfile.ReadPart(path, atomicfile.Last)
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(data, &e); err != nil || e.Version == 0 {
+		return e, fmt.Errorf("%w: no record of an exit: %w", atomicfile.ErrDamaged, err)
 	}
 	return e, nil
 }

@@ -3,6 +3,7 @@ package rank
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"gbatch/internal/job"
@@ -10,6 +11,7 @@ import (
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/inside"
 	"gbatch/oci"
+	"gbatch/oci/held"
 	"gbatch/oci/logs"
 	"gbatch/oci/stdio"
 )
@@ -109,9 +111,18 @@ func (g guest) begin(ctx context.Context) error {
 	return nil
 }
 
-// clean removes what the rank has of its own but its log. A shim that was killed leaves
-// processes for a moment that have its lock.
-func (g guest) clean() error { return oci.Cleanup(g.order.containerDir()) }
+// clean waits for the shim to be done with the rank: one that was killed leaves processes for a
+// moment that have its lock. What the rank has of its own is its log.
+func (g guest) clean() error {
+	lock, err := held.Take(g.order.containerDir())
+	if errors.Is(err, fs.ErrNotExist) { // it never began
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return lock.Close()
+}
 
 // start begins a rank's container as one in which others may run after it.
 func (x *shelter) start(r *Rank, h oci.Handover) (*oci.Container, error) {
