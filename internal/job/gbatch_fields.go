@@ -30,8 +30,8 @@ var gbatchFields = []field[Gbatch]{
 	{"minComputeCapability", readComputeCapability, false},
 	{"anyFeatures", readAnyFeatures, false},
 	{"partitions", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxPartitions, n, &g.Partitions, word(".-:+")) }, false},
-	{"nodeNames", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.NodeNames, plain(1, 253)) }, false},
-	{"excludeNodes", func(d *decoder, n *node, g *Gbatch) { d.strs(n, &g.ExcludeNodes, plain(1, 253)) }, false},
+	{"nodeNames", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxNodeNames, n, &g.NodeNames, plain(1, 253)) }, false},
+	{"excludeNodes", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxNodeNames, n, &g.ExcludeNodes, plain(1, 253)) }, false},
 	{"diskGb", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.DiskGB, 1, maxMemoryGB) }, false},
 
 	{"entrypoint", readEntrypoint, false},

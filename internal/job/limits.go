@@ -24,6 +24,7 @@ const (
 	maxArgBytes         = 128<<10 - 1
 	maxPathBytes        = 4095
 	maxNodes            = 10_000
+	maxNodeNames        = 1000 // that a job may have, or may not: each is kept with the job while it waits
 	MaxPriority         = 1_000_000
 	maxBucket           = 1_000_000
 )

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Has says whether a GPU is of a model that is asked for, in any case: one
-// that has the text in its name, or with = before it the product of that name.
+// Has says whether a GPU is of a model that is asked for, in any case, and with _ for
+// blanks: one that has the text in its name, or with = before it the product of that name.
 // With blank and * behind it the name may go on, as that of an A100-SXM4-80GB does
 // behind A100, but not with what makes another product of it.
 func Has(asked, model string) bool {
 	name, exact := strings.CutPrefix(asked, "=")
 	if !exact {
-		return strings.Contains(strings.ToLower(model), strings.ToLower(asked))
+		return strings.Contains(spaced(model), spaced(asked))
 	}
 	name, goesOn := strings.CutSuffix(name, " *")
 	name, words := strings.Join(productWords(name), ""), productWords(model)
@@ -30,6 +30,9 @@ func Has(asked, model string) bool {
 	}
 	return false
 }
+
+// spaced is a name in lower case. Slurm writes the blanks of a model's name as _.
+func spaced(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", " ") }
 
 // otherProducts are words behind a name that make it another one: an RTX 4070 Ti is
 // no RTX 4070.

@@ -179,6 +179,10 @@ func (c *control) showReservations(ctx context.Context, args []string) error {
 	return c.records(out)
 }
 
+// leastKept is for how long at least scontrol and squeue know a job that has ended. It is
+// found by its number for as long as its record is kept, which is longer.
+const leastKept = "300 sec"
+
 // showConfig shows what of Slurm's configuration is so here.
 func (c *control) showConfig(ctx context.Context) error {
 	status, err := c.app.Client.Status(ctx)
@@ -192,10 +196,12 @@ func (c *control) showConfig(ctx context.Context) error {
 	v := viewOf(c.app)
 	fmt.Fprintf(c.app.Out, "Configuration data as of %s\n", at(&v, v.Now, ""))
 	for _, kv := range [][2]string{
-		{"AccountingStorageType", "accounting_storage/gbatch"}, {"BOOT_TIME", at(&v, status.Started, "Unknown")}, {"ClusterName", clusterName},
+		{"AccountingStorageTRES", "cpu,mem,node,billing,gres/gpu"}, {"AccountingStorageType", "accounting_storage/gbatch"}, {"BOOT_TIME", at(&v, status.Started, "Unknown")}, {"ClusterName", clusterName},
 		{"GresTypes", "gpu"}, {"JobAcctGatherType", "jobacct_gather/cgroup"}, {"KillWait", fmt.Sprintf("%d sec", site.GraceS)},
-		{"MaxArraySize", fmt.Sprint(job.MaxTasks)}, {"PriorityType", "priority/multifactor"}, {"SchedulerType", "sched/backfill"}, {"SelectType", "select/cons_tres"},
-		{"SlurmctldHost[0]", cmp.Or(strings.TrimPrefix(c.app.Client.Address, "unix://"), "localhost")}, {"SLURM_VERSION", version},
+		{"MaxArraySize", fmt.Sprint(job.MaxTasks)}, {"MinJobAge", leastKept},
+		{"PriorityType", "priority/multifactor"}, {"ProctrackType", "proctrack/cgroup"}, {"SchedulerParameters", none}, {"SchedulerType", "sched/backfill"},
+		{"SelectType", "select/cons_tres"}, {"SelectTypeParameters", "CR_CORE_MEMORY"},
+		{"SlurmctldHost[0]", cmp.Or(strings.TrimPrefix(c.app.Client.Address, "unix://"), "localhost")}, {"SLURM_VERSION", version}, {"TaskPlugin", "task/affinity,task/cgroup"},
 	} {
 		fmt.Fprintf(c.app.Out, "%-23s = %s\n", kv[0], kv[1])
 	}
