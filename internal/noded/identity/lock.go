@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func TakeLock(path, what string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := hold(f); err != nil {
 		defer f.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock %s: %w", what, err)
@@ -54,13 +55,27 @@ func TakeLock(path, what string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
+// forkTime is how long a process that a killed daemon was about to begin may still have the
+// daemon's files: until it is executed, or sees that the daemon has gone.
+const forkTime = time.Second
+
+// hold locks a file for this process.
+func hold(f *os.File) error {
+	for began := time.Now(); ; time.Sleep(forkTime / 100) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Since(began) > forkTime {
+			return err
+		}
+	}
+}
+
 // TakeDir holds a directory itself for this process, as its lock's file can be removed while it is held, and the directory not.
 func TakeDir(path, what string) (*Lock, error) {
 	d, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+	if err := hold(d); errors.Is(err, unix.EWOULDBLOCK) {
 		d.Close()
 		return nil, fmt.Errorf("another gnoded uses %s, whose file lock was removed; stop it first", what)
 	}
