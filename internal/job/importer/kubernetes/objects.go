@@ -95,7 +95,7 @@ func nothing(part string) bool {
 
 // spans are where documents of a YAML text begin and end.
 func spans(text string) (list [][2]int) {
-	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
+	separator := regexp.MustCompile(`(?m)^---([ \t\r].*)?$`)
 	start := 0
 	for _, at := range separator.FindAllStringIndex(text, -1) {
 		list = append(list, [2]int{start, at[0]})
