@@ -116,6 +116,7 @@ func (e endpoint) newTransport(certificate func() *tls.Certificate) http.RoundTr
 		}
 	}
 	if len(e.hosts) > 0 {
+		t.DialTLSContext = newDials(dialer, t.TLSClientConfig).dial
 		return newSeveral(t, e.hosts)
 	}
 	return t

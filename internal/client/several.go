@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -89,12 +90,16 @@ func exchange(one http.RoundTripper, r *http.Request, wait time.Duration, begin 
 	timer := time.AfterFunc(wait, func() { giveUp(fmt.Errorf("%w within %v", errConnectLate, wait)) })
 	defer timer.Stop()
 	done := begin(giveUp)
+	has := make(chan struct{})
+	unwant := sync.OnceFunc(func() { close(has) })
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		connected.Store(true)
 		timer.Stop()
+		unwant()
 	}}
-	resp, err = one.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err = one.RoundTrip(r.WithContext(httptrace.WithClientTrace(wanted(ctx, has), trace)))
 	if err != nil {
+		unwant()
 		if cause := context.Cause(ctx); cause != nil && r.Context().Err() == nil {
 			err = cause
 		}

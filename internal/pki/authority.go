@@ -61,6 +61,7 @@ type Authority struct {
 	mu     sync.Mutex
 	ca     *x509.Certificate
 	server *tls.Certificate
+	serves serves
 }
 
 // Exists says whether a directory has an authority.
@@ -217,17 +218,43 @@ func (a *Authority) ServerTLS() *tls.Config {
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if err := a.renewLocked(); err != nil && a.server == nil {
-				return nil, err
-			}
-			shown := *a.server
-			shown.Certificate = [][]byte{a.server.Certificate[0], a.ca.Raw} // the other side looks for the pin
-			return &tls.Config{
-				MinVersion: tls.VersionTLS13, NextProtos: protocols, Certificates: []tls.Certificate{shown},
-				ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: poolOf(a.ca), Time: a.now,
-			}, nil
+			return a.servesLocked()
 		},
 	}
+}
+
+// servesFor is how long what connections are made by is used again: to make it takes as long as all else that the controller
+// computes for one.
+const servesFor = time.Minute
+
+// serves is what connections are made by for a while.
+type serves struct {
+	config *tls.Config
+	server *tls.Certificate
+	from   time.Time
+}
+
+func (a *Authority) servesLocked() (*tls.Config, error) {
+	now, s := a.now(), a.serves
+	if s.config != nil && s.server == a.server && a.named(a.server.Leaf) && !now.Before(s.from) && now.Before(s.from.Add(servesFor)) {
+		return s.config, nil
+	}
+	if err := a.renewLocked(); err != nil && a.server == nil {
+		return nil, err
+	}
+	keys, err := a.ticketKeys()
+	if err != nil {
+		return nil, err
+	}
+	shown := *a.server
+	shown.Certificate = [][]byte{a.server.Certificate[0], a.ca.Raw} // the other side looks for the pin
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: protocols, Certificates: []tls.Certificate{shown},
+		ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: poolOf(a.ca), Time: a.now,
+	}
+	c.SetSessionTicketKeys(keys)
+	a.serves = serves{c, a.server, now}
+	return c, nil
 }
 
 // MemberTLS is both sides of connections among controllers of one authority: each shows a

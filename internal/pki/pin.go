@@ -57,7 +57,13 @@ func ClientTLS(pin string, now func() time.Time, own func() *tls.Certificate) *t
 		Time:       now,
 		// The chain is verified below, against the one authority with the pin.
 		InsecureSkipVerify: true,
-		VerifyConnection:   func(s tls.ConnectionState) error { return verify(s.PeerCertificates, pin, now()) },
+		ClientSessionCache: &sessions{own: own},
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if s.DidResume { // it was verified when the session began
+				return stillGood(s.PeerCertificates, pin, now())
+			}
+			return verify(s.PeerCertificates, pin, now())
+		},
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if own != nil {
 				if c := own(); c != nil {
@@ -67,6 +73,21 @@ func ClientTLS(pin string, now func() time.Time, own func() *tls.Certificate) *t
 			return new(tls.Certificate), nil
 		},
 	}
+}
+
+// stillGood is verify for certificates that it has taken before.
+func stillGood(chain []*x509.Certificate, pin string, now time.Time) error {
+	for _, c := range chain {
+		if now.Before(c.NotBefore) || now.After(c.NotAfter) {
+			return x509.CertificateInvalidError{Cert: c, Reason: x509.Expired}
+		}
+	}
+	for _, c := range chain[min(1, len(chain)):] {
+		if pinOf(c) == pin {
+			return nil
+		}
+	}
+	return ErrPin
 }
 
 func verify(chain []*x509.Certificate, pin string, now time.Time) error {

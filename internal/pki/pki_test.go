@@ -60,7 +60,7 @@ func shake(t *testing.T, server, client *tls.Config) (names []string, serverErr,
 	return names, serverErr, clientErr
 }
 
-func node(t *testing.T, a *Authority, name string) *tls.Certificate {
+func node(t testing.TB, a *Authority, name string) *tls.Certificate {
 	t.Helper()
 	key, err := OpenKey(filepath.Join(t.TempDir(), "key"))
 	if err != nil {

@@ -46,6 +46,9 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
+	if p, ok := c.(*paced); ok {
+		c = p.Conn
+	}
 	cc, ok := c.(*Conn)
 	if !ok {
 		return ctx

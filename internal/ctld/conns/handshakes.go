@@ -3,45 +3,80 @@ package conns
 import (
 	"crypto/tls"
 	"net"
+	"runtime"
 	"sync"
-	"time"
 )
 
-// When who leads dies, all nodes come to the next one within a tenth of a second, and what TLS has to compute for a
-// thousand of them takes all processors for about one. Controllers that hear nothing from each other for so long take
-// another one for gone, and elect again. So few are computed at the same time, and others wait in the kernel.
-// Who says nothing holds up the others once, for a moment; how many of those there may be is for the Table to say.
-const (
-	handshakes = 64
-	handshake  = 20 * time.Millisecond // who takes longer does not compute but wait, and counts no more
-)
-
+// When who leads dies, all nodes come to the next one within seconds, and what TLS has to compute for a thousand of them takes all
+// processors for about one. Controllers that hear nothing from each other for so long take another one for gone, and elect
+// again: what they say waits behind each handshake that could go on. So few are computed at the same time. One
+// that waits for the other side computes nothing, and has no place; how many of those there may be is for the Table to say.
 type tlsListener struct {
 	net.Listener
 	config *tls.Config
 	places chan struct{}
 }
 
-// TLS is tls.NewListener with a bound on handshakes at the same time.
+// TLS is tls.NewListener with a bound on handshakes that are computed at the same time.
 func TLS(ln net.Listener, config *tls.Config) net.Listener {
-	return &tlsListener{ln, config, make(chan struct{}, handshakes)}
+	return &tlsListener{ln, config, make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
 }
 
 // Accept does not wait for the handshake, which its caller can have as from tls.NewListener.
 func (l *tlsListener) Accept() (net.Conn, error) {
-	l.places <- struct{}{}
-	free := sync.OnceFunc(func() { <-l.places })
 	raw, err := l.Listener.Accept()
 	if err != nil {
-		free()
 		return nil, err
 	}
-	c := tls.Server(raw, l.config)
-	late := time.AfterFunc(handshake, free)
+	p := &paced{Conn: raw, places: l.places}
+	c := tls.Server(p, l.config)
 	go func() { // ends with the handshake, for which the caller sets a deadline, or with the connection
 		_ = c.Handshake() // the caller is told the same
-		late.Stop()
-		free()
+		p.leave(true)
 	}()
 	return c, nil
+}
+
+// paced is a connection whose handshake has one of some places from when the other side has said something until it is waited
+// for again.
+type paced struct {
+	net.Conn
+	places chan struct{}
+
+	mu   sync.Mutex
+	has  bool // a place
+	over bool // the handshake is
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	p.leave(false)
+	n, err := p.Conn.Read(b)
+	p.enter()
+	return n, err
+}
+
+func (p *paced) enter() {
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
+	if over {
+		return
+	}
+	p.places <- struct{}{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.has = !p.over; !p.has { // it ended meanwhile
+		<-p.places
+	}
+}
+
+// leave gives the place back, if it has one; over: it takes none any more.
+func (p *paced) leave(over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = p.over || over
+	if p.has {
+		p.has = false
+		<-p.places
+	}
 }
