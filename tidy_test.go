@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"oci/netns":           {},
 	"oci/logs":            {},
 	"oci/lease":           {"cgroups", "oci/atomicfile", "oci/boot"},
-	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs", "oci/changes", "oci/failure", "oci/users", "oci/stage", "oci/draft", "oci/keeper", "oci/fresh", "oci/rmtree", "oci/shims", "oci/slack", "oci/affinity", "oci/message", "oci/pod", "oci/result", "oci/spawn", "oci/door", "oci/held"}, "oci/shims": {}, "oci/door": {}, "oci/held": {}, "oci/slack": {},
+	"oci":                 {"cgroups", "oci/image", "oci/netns", "oci/ref", "oci/atomicfile", "oci/userns", "oci/logs", "oci/hostnet", "oci/lease", "oci/overlay", "oci/runtimes", "oci/confine", "oci/signals", "oci/sysfilter", "oci/stdio", "oci/rootfs", "oci/changes", "oci/failure", "oci/users", "oci/stage", "oci/draft", "oci/keeper", "oci/fresh", "oci/rmtree", "oci/shims", "oci/slack", "oci/affinity", "oci/message", "oci/pod", "oci/result", "oci/spawn", "oci/door", "oci/held", "oci/handed"}, "oci/handed": {"oci/stdio", "oci/userns"}, "oci/shims": {}, "oci/door": {}, "oci/held": {}, "oci/slack": {},
 	"oci/affinity": {"cgroups", "oci/failure"}, "oci/message": {}, "oci/pod": {}, "oci/spawn": {"cgroups"},
 	"oci/result":  {"oci/atomicfile", "oci/failure", "oci/held", "oci/lease"},
 	"oci/draft":   {"cgroups", "oci/userns", "oci/sysfilter"},

@@ -11,6 +11,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/door"
+	"gbatch/oci/handed"
 	"gbatch/oci/held"
 	"gbatch/oci/lease"
 	"gbatch/oci/logs"
@@ -206,6 +207,15 @@ func (c *ShimConfig) others() []Part { return slices.Concat(c.Before, c.Beside) 
 // several says whether several programs of the container run at the same time.
 func (c *ShimConfig) several() bool {
 	return len(c.Beside) > 0 || slices.ContainsFunc(c.Before, func(p Part) bool { return p.Stays })
+}
+
+// handed are the files of a container beside its user namespace.
+func (c *ShimConfig) handed() handed.Kinds {
+	k := handed.Kinds{Network: c.Network != nil, Stdio: c.Stdio}
+	if k.Network {
+		k.Ports = len(c.Network.Ports)
+	}
+	return k
 }
 
 func validID(id string) bool {

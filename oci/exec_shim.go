@@ -139,7 +139,7 @@ func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File,
 		return nil, nil, errors.New("the program to execute was not sent")
 	}
 	for _, f := range stdio {
-		s.received.give(f, p.User)
+		s.received.Give(f, p.User)
 	}
 	s.mu.Lock()
 	c, root := s.container, s.now.root.At
@@ -194,10 +194,10 @@ func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
 		if p.User.UID != 0 && u.UID == 0 {
 			return nil, errors.New("a container that runs as another user cannot be entered as root")
 		}
-		if p.User.UID != 0 && p.User.UID != u.UID && s.received.ids.IsZero() {
+		if p.User.UID != 0 && p.User.UID != u.UID && s.received.IDs.IsZero() {
 			return nil, errors.New("a container whose ids are the node's cannot be entered as another user")
 		}
-		if err := users.Check(s.received.ids, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
+		if err := users.Check(s.received.IDs, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
 			return nil, err
 		}
 		p.Env = withoutHome(p.Env)

@@ -16,6 +16,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/failure"
+	"gbatch/oci/handed"
 	"gbatch/oci/runtimes"
 	"gbatch/oci/signals"
 	"gbatch/oci/stdio"
@@ -71,8 +72,8 @@ func (f *foreign) spec() *specs.Spec {
 	spec.Version = specVersion
 	linux.Namespaces = slices.Clone(linux.Namespaces)
 	for i, ns := range linux.Namespaces {
-		if ns.Type == specs.UserNamespace && f.s.received.user != nil && !f.box.Kind.Sandboxed() {
-			linux.Namespaces[i].Path = pathOf(f.s.received.user)
+		if ns.Type == specs.UserNamespace && f.s.received.User != nil && !f.box.Kind.Sandboxed() {
+			linux.Namespaces[i].Path = handed.PathOf(f.s.received.User)
 		}
 	}
 	if f.box.Kind.Sandboxed() {
@@ -104,7 +105,7 @@ func readOnlyOnce(mounts []specs.Mount) []specs.Mount {
 func (f *foreign) groups() (list []uint32) {
 	u := f.s.spec.Process.User
 	for _, gid := range u.AdditionalGids {
-		if _, host, ok := f.s.received.ids.Host(u.UID, gid); ok {
+		if _, host, ok := f.s.received.IDs.Host(u.UID, gid); ok {
 			list = append(list, uint32(host))
 		}
 	}

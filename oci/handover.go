@@ -100,7 +100,7 @@ func (s *shim) takeEnv() error {
 // the daemon has written there.
 func (s *shim) giveOwn() error {
 	u := s.spec.Process.User
-	uid, gid, _ := s.received.ids.Host(u.UID, u.GID)
+	uid, gid, _ := s.received.IDs.Host(u.UID, u.GID)
 	if uid == 0 && gid == 0 {
 		return nil
 	}

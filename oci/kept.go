@@ -19,6 +19,7 @@ import (
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/fresh"
+	"gbatch/oci/handed"
 	"gbatch/oci/keeper"
 	"gbatch/oci/logs"
 	"gbatch/oci/message"
@@ -55,7 +56,7 @@ type kept struct {
 	spec  *specs.Spec
 
 	network  *netns.Service
-	received received
+	received handed.Files
 	user     users.User   // whom its programs run as, by the image as it was
 	parts    []*part      // what is mounted for it
 	fresh    []*fresh.Dir // directories that each program finds empty
@@ -86,7 +87,7 @@ func mountTmp(s *shim) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("make /tmp: %w", err)
 	}
-	uid, gid, _ := s.received.ids.Host(0, 0)
+	uid, gid, _ := s.received.IDs.Host(0, 0)
 	if err := errors.Join(os.Chown(dir, uid, gid), os.Chmod(dir, fresh.Mode)); err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (k *kept) open(s *shim) (err error) {
 		k.cpus = r.CPU.Cpus
 	}
 	root := new(fresh.Owner)
-	root.UID, root.GID, _ = s.received.ids.Host(0, 0)
+	root.UID, root.GID, _ = s.received.IDs.Host(0, 0)
 	for _, m := range s.spec.Mounts {
 		var dir *fresh.Dir
 		switch {
@@ -225,12 +226,12 @@ func (k *kept) run(s *shim) result.Exit {
 }
 
 func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
-	p, err := stdio.NewPump(stdio.Options{Log: log, Files: s.received.stdio})
+	p, err := stdio.NewPump(stdio.Options{Log: log, Files: s.received.Stdio})
 	if err != nil {
 		return s.failed(err)
 	}
 	for _, child := range p.Children() {
-		s.received.give(child, s.spec.Process.User)
+		s.received.Give(child, s.spec.Process.User)
 	}
 	if err := k.order(s, p); err != nil {
 		p.Finish()
@@ -403,10 +404,10 @@ func (k *kept) setup(s *shim) error {
 	if err := s.takeEnv(); err != nil {
 		return err
 	}
-	if len(s.received.files) != s.cfg.Stdio.Count() {
-		return fmt.Errorf("%d files were handed over, not %d", len(s.received.files), s.cfg.Stdio.Count())
+	if len(s.received.All) != s.cfg.Stdio.Count() {
+		return fmt.Errorf("%d files were handed over, not %d", len(s.received.All), s.cfg.Stdio.Count())
 	}
-	s.received.stdio, s.received.ids, s.received.user = s.cfg.Stdio.Of(s.received.files), k.received.ids, k.received.user
+	s.received.Stdio, s.received.IDs, s.received.User = s.cfg.Stdio.Of(s.received.All), k.received.IDs, k.received.User
 	users.Apply(s.spec, k.user)
 	if err := s.serve(); err != nil {
 		return err

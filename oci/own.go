@@ -3,7 +3,6 @@ package oci
 import (
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 
 	"github.com/opencontainers/runc/libcontainer"
@@ -27,7 +26,7 @@ type own struct {
 }
 
 func newOwn(s *shim) (*own, error) {
-	config, err := s.config()
+	config, err := configOf(s, s.spec)
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +37,11 @@ func newOwn(s *shim) (*own, error) {
 	return &own{s, c}, nil
 }
 
-// config turns the spec into libcontainer's.
-func (s *shim) config() (*configs.Config, error) { return configOf(s, s.spec) }
-
+// configOf turns a spec into libcontainer's.
 func configOf(s *shim, of *specs.Spec) (*configs.Config, error) {
 	spec, linux, root := *of, *of.Linux, *of.Root
 	spec.Linux, spec.Root = &linux, &root
-	linux.Namespaces = withoutUser(linux.Namespaces)
+	linux.Namespaces = spawn.WithoutUser(linux.Namespaces)
 	root.Path = s.now.root.At
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: s.cfg.ID, Spec: &spec})
 	if err != nil {
@@ -54,30 +51,9 @@ func configOf(s *shim, of *specs.Spec) (*configs.Config, error) {
 	// Without its shim nobody keeps a container's lease. The thread that is its parent
 	// lives until it has ended. A program may undo this: see lease.Guard.
 	config.ParentDeathSignal = int(unix.SIGKILL)
-	s.received.joinUser(config)
-	bundleAt(config, stage.Dir)
+	s.received.JoinUser(config)
+	spawn.BundleAt(config, stage.Dir)
 	return config, nil
-}
-
-// withoutUser is the spec's namespaces but for the user's: specconv would
-// begin two processes to find out the map that we know.
-func withoutUser(all []specs.LinuxNamespace) []specs.LinuxNamespace {
-	var out []specs.LinuxNamespace
-	for _, ns := range all {
-		if ns.Type != specs.UserNamespace {
-			out = append(out, ns)
-		}
-	}
-	return out
-}
-
-// bundleAt tells hooks where the container's directory is to them.
-func bundleAt(config *configs.Config, dir string) {
-	for i, label := range config.Labels {
-		if strings.HasPrefix(label, "bundle=") {
-			config.Labels[i] = "bundle=" + dir
-		}
-	}
 }
 
 func (o *own) create(p *stdio.Pump) (process, error) {

@@ -24,6 +24,7 @@ import (
 	"gbatch/oci/door"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
+	"gbatch/oci/handed"
 	"gbatch/oci/hostnet"
 	"gbatch/oci/netns"
 	"gbatch/oci/result"
@@ -35,8 +36,7 @@ import (
 // What a shim inherits beside stdin, stdout and stderr.
 const (
 	fdLock    = 3 // held until the process ends; never used
-	fdControl = 4 // a connection to whoever called Start
-	fdHanded  = 5 // and more: Handover.files
+	fdControl = 4 // a connection to whoever called Start; from handed.First on, Handover.files
 )
 
 // shim is the state of a shim process: one container, from mount to result.
@@ -45,7 +45,7 @@ type shim struct {
 	spec *specs.Spec
 	cfg  ShimConfig
 
-	received received
+	received handed.Files
 	v2       bool // the host has no v1 controllers
 	door     *door.Door
 	parts    []*part        // the last is the spec's own
@@ -244,7 +244,7 @@ func (s *shim) setup() error {
 	if err := s.takeEnv(); err != nil {
 		return err
 	}
-	if err := s.received.take(s.spec.Linux, &s.cfg); err != nil {
+	if err := s.received.Take(s.spec.Linux, s.cfg.handed()); err != nil {
 		return err
 	}
 	if err := s.takeNetwork(); err != nil {
@@ -297,7 +297,7 @@ func (s *shim) setup() error {
 	}
 	for _, p := range s.parts {
 		spawn.FitHost(p.Spec, host)
-		s.received.inheritLocked(p.Spec.Process)
+		s.received.InheritLocked(p.Spec.Process)
 		if err := draft.FillSeccomp(p.Spec); err != nil {
 			return err
 		}

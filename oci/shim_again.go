@@ -73,7 +73,7 @@ func (f *feed) next(s *shim) *shim {
 	if f.served++; f.served >= maxContainers || s.kept != nil || !s.plain() || !f.unchanged() {
 		return nil
 	}
-	message.CloseAll(s.received.files)
+	message.CloseAll(s.received.All)
 	// From here on the container's directory is its owner's.
 	s.lock.Close()
 	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
@@ -96,7 +96,7 @@ func (f *feed) next(s *shim) *shim {
 		return nil
 	}
 	out := newShimState(files[0], files[1])
-	out.received.files = files[2:]
+	out.received.All = files[2:]
 	return out
 }
 
@@ -106,7 +106,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 	if f == nil {
 		return nil
 	}
-	message.CloseAll(s.received.stdio.All())
+	message.CloseAll(s.received.Stdio.All())
 	// From here on the program's directory is its owner's.
 	s.lock.Close()
 	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
@@ -141,7 +141,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 		return nil
 	}
 	k := s.kept
-	out.received.files = files
+	out.received.All = files
 	out.kept, out.container, out.group, out.v2, out.door = k, k.own, k.group, k.v2, k.door
 	k.own.s = out
 	return out

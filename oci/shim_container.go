@@ -76,14 +76,14 @@ func (s *shim) start(log io.Writer) (*stdio.Pump, process, error) {
 	}
 	options := stdio.Options{Log: log, Terminal: s.spec.Process.Terminal}
 	if s.now.last {
-		options.Files = s.received.stdio
+		options.Files = s.received.Stdio
 	}
 	p, err := stdio.NewPump(options)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, child := range p.Children() {
-		s.received.give(child, s.spec.Process.User)
+		s.received.Give(child, s.spec.Process.User)
 	}
 	// The mark has to be durable before the user's program runs: without it
 	// nothing of the user's can have happened and the rank may be started

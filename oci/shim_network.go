@@ -5,6 +5,7 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"gbatch/oci/handed"
 	"gbatch/oci/netns"
 )
 
@@ -34,11 +35,11 @@ func (s *shim) takeNetwork() (err error) {
 	if cfg == nil {
 		return nil
 	}
-	ns, listeners := s.received.network(len(cfg.Ports))
+	ns, listeners := s.received.Network(len(cfg.Ports))
 	for _, p := range s.parts {
 		for i, ref := range p.Spec.Linux.Namespaces {
 			if ref.Type == specs.NetworkNamespace {
-				p.Spec.Linux.Namespaces[i].Path = pathOf(ns)
+				p.Spec.Linux.Namespaces[i].Path = handed.PathOf(ns)
 			}
 		}
 	}

@@ -81,16 +81,16 @@ func partID(id string, i int) string { return fmt.Sprintf("%s+%d", id, i) }
 
 // mount makes a part's root file system.
 func (s *shim) mount(p *part, scratch string) error {
-	uid, gid, _ := s.received.ids.Host(0, 0)
+	uid, gid, _ := s.received.IDs.Host(0, 0)
 	r := &p.root
-	r.Scratch, r.Layers, r.User, r.UID, r.GID, r.MakeDirs, r.Files = scratch, p.Layers, s.received.user, uid, gid, p.MakeDirs, p.Files
+	r.Scratch, r.Layers, r.User, r.UID, r.GID, r.MakeDirs, r.Files = scratch, p.Layers, s.received.User, uid, gid, p.MakeDirs, p.Files
 	if err := r.Mount(); err != nil {
 		return failure.OfRootfs(err)
 	}
 	if err := resolveSpecUser(p.Spec, r.At); err != nil {
 		return err
 	}
-	return users.Check(s.received.ids, p.Spec.Process.User)
+	return users.Check(s.received.IDs, p.Spec.Process.User)
 }
 
 // named says of which part a failure is.

@@ -38,7 +38,7 @@ func (p *part) bundle(s *shim) error {
 	if err := os.WriteFile(at, p.hooked, 0o400); err != nil {
 		return fmt.Errorf("show hooks the spec: %w", err)
 	}
-	if uid, gid, ok := s.received.ids.Host(0, 0); ok && s.received.user != nil {
+	if uid, gid, ok := s.received.IDs.Host(0, 0); ok && s.received.User != nil {
 		return os.Chown(at, uid, gid)
 	}
 	return nil

@@ -5,6 +5,7 @@ package spawn
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -66,6 +67,27 @@ func Fit(r *specs.POSIXRlimit) {
 		return
 	}
 	r.Hard, r.Soft = have.Max, min(r.Soft, have.Max)
+}
+
+// WithoutUser is the spec's namespaces but for the user's: specconv would
+// begin two processes to find out the map that we know.
+func WithoutUser(all []specs.LinuxNamespace) []specs.LinuxNamespace {
+	var out []specs.LinuxNamespace
+	for _, ns := range all {
+		if ns.Type != specs.UserNamespace {
+			out = append(out, ns)
+		}
+	}
+	return out
+}
+
+// BundleAt tells hooks where the container's directory is to them.
+func BundleAt(config *configs.Config, dir string) {
+	for i, label := range config.Labels {
+		if strings.HasPrefix(label, "bundle=") {
+			config.Labels[i] = "bundle=" + dir
+		}
+	}
 }
 
 // Limits are this process's own.
