@@ -17,6 +17,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/benchtest"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/userns"
 )
 
@@ -98,7 +99,7 @@ func oursOnce(b *testing.B, mode draft.SeccompMode, id string, ids userns.Map) {
 		b.Error(err)
 		return
 	}
-	var hand oci.Handover
+	var hand handed.Handover
 	if !ids.IsZero() {
 		ns, err := userns.New(ids, false)
 		if err != nil {

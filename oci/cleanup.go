@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"gbatch/oci/annex"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/changes"
 	"gbatch/oci/held"
@@ -60,7 +61,7 @@ func cleanup(dir string) error {
 				return err
 			}
 		}
-		if err := errors.Join(stage.Remove(scratch, cfg.ID), rmtree.Remove(tmpDir(scratch, cfg.ID))); err != nil {
+		if err := errors.Join(annex.Remove(scratch, cfg.ID), stage.Remove(scratch, cfg.ID), rmtree.Remove(tmpDir(scratch, cfg.ID))); err != nil {
 			return err
 		}
 	}

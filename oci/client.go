@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/annex"
 	"gbatch/oci/held"
 	"gbatch/oci/message"
 	"gbatch/oci/result"
@@ -250,6 +252,28 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 	}
 	return c.wait(ctx)
 }
+
+// Annex begins a container in this one's limits and network, with its user, devices and
+// mounts; see package annex. It ends with this one at the latest. Its first process has the
+// file as the first one after standard error. The context bounds the wait for its begin.
+func (c *Container) Annex(ctx context.Context, q annex.Request, channel *os.File) error {
+	conn, err := dialShim(c.dir)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := message.Send(conn, request{Version: protocolVersion, Seq: 1, Op: opAnnex, Annex: &q}, channel); err != nil {
+		return err
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(annexTimeout))
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_, files, err := (&ExecProcess{conn: conn, in: message.NewReader(conn)}).answer()
+	message.CloseAll(files)
+	return err
+}
+
+// annexTimeout bounds how long one may take to begin: what it mounts may be far away.
+const annexTimeout = 2 * time.Minute
 
 // Pause freezes the container's processes; Resume lets them go on.
 func (c *Container) Pause() error { return c.call(context.Background(), request{Op: opPause}) }

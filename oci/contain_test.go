@@ -16,6 +16,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
+	"gbatch/oci/handed"
 	"gbatch/oci/userns"
 )
 
@@ -264,7 +265,7 @@ func TestMappedHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ns.Close()
-	if b.shim, err = shims.Start(b.dir, oci.Handover{User: ns.User}); err != nil {
+	if b.shim, err = shims.Start(b.dir, handed.Handover{User: ns.User}); err != nil {
 		t.Fatal(err)
 	}
 	if exit := b.exit(); b.log() != "0\n0\n" {

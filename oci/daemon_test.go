@@ -16,6 +16,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/result"
 )
 
@@ -25,7 +26,7 @@ const daemonEnv = "GBATCH_TEST_DAEMON"
 
 func daemonMain() {
 	for dir := range strings.SplitSeq(os.Getenv(daemonEnv), ":") {
-		if _, err := new(oci.Pool).Start(dir, oci.Handover{}); err != nil {
+		if _, err := new(oci.Pool).Start(dir, handed.Handover{}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -213,16 +214,16 @@ func TestAdoptStates(t *testing.T) {
 	adopt(t, b, oci.StateNone)
 	b.prepare()
 	adopt(t, b, oci.StateReady)
-	s, err := new(oci.Pool).Start(b.dir, oci.Handover{})
+	s, err := new(oci.Pool).Start(b.dir, handed.Handover{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := new(oci.Pool).Start(b.dir, oci.Handover{}); err == nil {
+	if _, err := new(oci.Pool).Start(b.dir, handed.Handover{}); err == nil {
 		t.Error("two shims in one directory")
 	}
 	<-s.Done()
 	adopt(t, b, oci.StateFinished)
-	if _, err := new(oci.Pool).Start(b.dir, oci.Handover{}); err == nil || !strings.Contains(err.Error(), "used before") {
+	if _, err := new(oci.Pool).Start(b.dir, handed.Handover{}); err == nil || !strings.Contains(err.Error(), "used before") {
 		t.Errorf("start again: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"gbatch/oci/handed"
 	"gbatch/oci/message"
 )
 
@@ -21,7 +22,7 @@ type Kept struct {
 }
 
 // StartKept is Start for a container whose [ShimConfig] has Keep. Its shim is its own.
-func (p *Pool) StartKept(dir string, h Handover) (*Container, *Kept, error) {
+func (p *Pool) StartKept(dir string, h handed.Handover) (*Container, *Kept, error) {
 	c, k, err := startKept(dir, h)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start container %s: %w", filepath.Base(dir), err)
@@ -29,17 +30,17 @@ func (p *Pool) StartKept(dir string, h Handover) (*Container, *Kept, error) {
 	return c, k, nil
 }
 
-func startKept(dir string, h Handover) (*Container, *Kept, error) {
+func startKept(dir string, h handed.Handover) (*Container, *Kept, error) {
 	b, err := newBeginning(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer b.close()
-	env, err := h.stdin()
+	env, err := h.EnvFile()
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd, err := b.command(h.files()...)
+	cmd, err := b.command(h.List()...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +83,7 @@ func (k *Kept) Free() bool {
 
 // Start begins a further program, in a directory that Prepare made for a guest. Free was
 // called before and said yes.
-func (k *Kept) Start(dir string, h Handover) (*Container, error) {
+func (k *Kept) Start(dir string, h handed.Handover) (*Container, error) {
 	c, err := k.start(dir, h)
 	if err != nil {
 		return nil, fmt.Errorf("start in kept container %s: %w", filepath.Base(dir), err)
@@ -90,7 +91,7 @@ func (k *Kept) Start(dir string, h Handover) (*Container, error) {
 	return c, nil
 }
 
-func (k *Kept) start(dir string, h Handover) (*Container, error) {
+func (k *Kept) start(dir string, h handed.Handover) (*Container, error) {
 	if h.User != nil || h.Namespace != nil {
 		return nil, errors.New("a kept container has its namespaces")
 	}
@@ -99,8 +100,8 @@ func (k *Kept) start(dir string, h Handover) (*Container, error) {
 		return nil, err
 	}
 	defer b.close()
-	files := append([]*os.File{b.lock, b.theirs}, h.files()...)
-	env, err := h.stdin()
+	files := append([]*os.File{b.lock, b.theirs}, h.List()...)
+	env, err := h.EnvFile()
 	if err != nil {
 		return nil, err
 	}

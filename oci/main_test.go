@@ -19,6 +19,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/result"
 	"gbatch/oci/userns"
 )
@@ -196,7 +197,7 @@ type box struct {
 	id   string
 	req  draft.Request
 	cfg  oci.ShimConfig
-	hand oci.Handover
+	hand handed.Handover
 	shim *oci.Container
 	edit func(*specs.Spec) // of the spec that req makes; nil: none
 }

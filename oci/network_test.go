@@ -17,6 +17,7 @@ import (
 
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/netns"
 	"gbatch/oci/userns"
 )
@@ -55,7 +56,7 @@ type networked struct {
 	net  *netns.Network
 	at   *netns.Attached
 	port netip.AddrPort // on the host, of the container's 8080
-	hand oci.Handover
+	hand handed.Handover
 }
 
 // newNetworked describes one whose port 8080 is published.
@@ -85,7 +86,7 @@ func attach(t *testing.T, n *networked, ns userns.Namespaces) *networked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.hand = oci.Handover{User: ns.User, Namespace: n.at.Namespace, Listeners: []*os.File{f}}
+	n.hand = handed.Handover{User: ns.User, Namespace: n.at.Namespace, Listeners: []*os.File{f}}
 	n.cfg.Network = &oci.ShimNetwork{Addr: n.at.Addr, Ports: []uint16{8080}}
 	return n
 }

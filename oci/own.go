@@ -26,7 +26,7 @@ type own struct {
 }
 
 func newOwn(s *shim) (*own, error) {
-	config, err := configOf(s, s.spec)
+	config, err := configOf(s, s.spec, s.now.root.At)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,11 @@ func newOwn(s *shim) (*own, error) {
 }
 
 // configOf turns a spec into libcontainer's.
-func configOf(s *shim, of *specs.Spec) (*configs.Config, error) {
+func configOf(s *shim, of *specs.Spec, rootfs string) (*configs.Config, error) {
 	spec, linux, root := *of, *of.Linux, *of.Root
 	spec.Linux, spec.Root = &linux, &root
 	linux.Namespaces = spawn.WithoutUser(linux.Namespaces)
-	root.Path = s.now.root.At
+	root.Path = rootfs
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: s.cfg.ID, Spec: &spec})
 	if err != nil {
 		return nil, err

@@ -191,6 +191,7 @@ func (p *several) stateOf(m *mate) *shim {
 // ended takes in that a program has ended, and leaves nothing of it but what it wrote.
 func (p *several) ended(m *mate, c *shim, state *os.ProcessState, err error) int {
 	p.SetRuns(m.Program, false)
+	c.annexes.End(complain)
 	if state != nil {
 		m.exit = c.exited(state)
 	} else {

@@ -32,7 +32,7 @@ func (p *part) ofPod(i int) {
 
 // allOf is what the kernel is told of the group of all.
 func allOf(s *shim) (*upstream.Cgroup, error) {
-	config, err := configOf(s, s.whole)
+	config, err := configOf(s, s.whole, s.now.root.At)
 	if err != nil {
 		return nil, err
 	}

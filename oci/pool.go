@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"gbatch/oci/handed"
 	"gbatch/oci/message"
 	"gbatch/oci/stdio"
 )
@@ -50,7 +51,7 @@ const idleTime = 10 * time.Second
 // Start begins a container in a directory that Prepare made, by a shim that waits or
 // else by a new one, and does not wait for it. An error means that no shim runs there.
 // The shim gets copies of the files of h; the caller closes its own.
-func (p *Pool) Start(dir string, h Handover) (*Container, error) {
+func (p *Pool) Start(dir string, h handed.Handover) (*Container, error) {
 	s, err := p.start(dir, h)
 	if err != nil {
 		return nil, fmt.Errorf("start container %s: %w", filepath.Base(dir), err)
@@ -67,7 +68,7 @@ func (p *Pool) Waiting() int {
 
 // takes says whether a container may share a shim's process with others. One
 // that is handed more than namespaces and files has that with the process.
-func (p *Pool) takes(h Handover) bool {
+func (p *Pool) takes(h handed.Handover) bool {
 	h.User, h.Namespace, h.Stdio = nil, nil, stdio.Files{}
 	return p.Max > 0 && reflect.ValueOf(h).IsZero()
 }

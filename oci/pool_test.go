@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/handed"
 	"gbatch/oci/result"
 )
 
@@ -18,7 +19,7 @@ func onPool(t *testing.T, p *oci.Pool) (b *box, shim int, finish func() result.E
 	t.Helper()
 	b = newBox(t, "echo here; while [ ! -e /tmp/go ]; do sleep 0.01; done; exit 7")
 	b.prepare()
-	s, err := p.Start(b.dir, oci.Handover{})
+	s, err := p.Start(b.dir, handed.Handover{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/affinity"
+	"gbatch/oci/annex"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/confine"
 	"gbatch/oci/door"
@@ -59,6 +60,8 @@ type shim struct {
 	kept  *kept          // nil: it ends with its program
 	base  cgroups.Stats  // what the container's earlier programs had used
 	used  *cgroups.Stats // by this one's end, with base; nil: that could not be read
+
+	annexes annex.Set // begun beside the program
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()

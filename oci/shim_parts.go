@@ -214,6 +214,7 @@ func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (*os.Process
 		s.network.Serve()
 	}
 	state, err := s.await(process)
+	s.annexes.End(complain)
 	if p.last {
 		s.network.Close() // the ports are free before anybody hears of the end
 	}

@@ -64,6 +64,12 @@ func (s *shim) talk(conn *net.UnixConn) {
 			s.serveExec(conn, in, req, files)
 			return
 		}
+		if req.Op == opAnnex {
+			if serveAnnex(s, conn, req, files) != nil {
+				return
+			}
+			continue
+		}
 		message.CloseAll(files)
 		serve := s.answer
 		if req.Op == opAttach {

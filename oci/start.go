@@ -12,21 +12,22 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/held"
 	"gbatch/oci/message"
 	"gbatch/oci/result"
 )
 
-func (p *Pool) start(dir string, h Handover) (*Container, error) {
+func (p *Pool) start(dir string, h handed.Handover) (*Container, error) {
 	b, err := newBeginning(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	if p.takes(h) && p.assign(dir, append([]*os.File{b.lock, b.theirs}, h.files()...)...) {
+	if p.takes(h) && p.assign(dir, append([]*os.File{b.lock, b.theirs}, h.List()...)...) {
 		return b.container(nil), nil
 	}
-	cmd, err := b.command(h.files()...)
+	cmd, err := b.command(h.List()...)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (p *Pool) start(dir string, h Handover) (*Container, error) {
 		}
 		return b.container(nil), nil
 	}
-	env, err := h.stdin()
+	env, err := h.EnvFile()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/oci"
+	"gbatch/oci/handed"
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 )
@@ -36,7 +37,7 @@ func withStdio(t *testing.T, p *oci.Pool, script, dir string, has string) (resul
 	b := newBox(t, script)
 	b.cfg.Stdio = files.Names()
 	b.prepare()
-	s, err := p.Start(b.dir, oci.Handover{Stdio: files})
+	s, err := p.Start(b.dir, handed.Handover{Stdio: files})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"gbatch/cgroups"
+	"gbatch/oci/annex"
 	"gbatch/oci/door"
 	"gbatch/oci/failure"
 )
@@ -22,9 +23,10 @@ type request struct {
 	Signal  int             `json:"signal,omitempty"`
 	Limits  *cgroups.Limits `json:"limits,omitempty"`
 	Exec    *ExecRequest    `json:"exec,omitempty"`
+	Annex   *annex.Request  `json:"annex,omitempty"`
 }
 
-// The operations. opExec comes alone, on a connection of its own.
+// The operations. opExec comes alone, on a connection of its own; opAnnex with a file.
 const (
 	opSignal = "signal" // to whoever handles it, see package signals
 	opStop   = "stop"   // as signal, and the container counts as stopped
@@ -33,6 +35,7 @@ const (
 	opResume = "resume"
 	opUpdate = "update"
 	opExec   = "exec"
+	opAnnex  = "annex"
 	opAttach = "attach" // answered with the terminal, or with nothing if there is none
 )
 

@@ -17,6 +17,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/result"
 )
 
@@ -170,7 +171,7 @@ func runContainer(t *testing.T, script string, edit func(*draft.Request), give f
 			t.Error(err)
 		}
 	})
-	shim, err := new(oci.Pool).Start(dir, oci.Handover{})
+	shim, err := new(oci.Pool).Start(dir, handed.Handover{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func told(s *Spec, env []string) func(string) (string, bool) {
 	}
 }
 
-// SecretMark stands for a secret's value in a command or variable: see oci.Handover.
+// SecretMark stands for a secret's value in a command or variable: see oci/handed.Handover.
 func SecretMark(name string) string { return "\uE000" + name + "\uE001" }
 
 // lookup finds a variable, the last of its name.

@@ -16,6 +16,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/image"
 	"gbatch/oci/ref"
 )
@@ -104,7 +105,7 @@ func BenchmarkBareRuntime(b *testing.B) {
 		if err := oci.Prepare(box, spec, oci.ShimConfig{ID: id, Layers: img.Layers}); err != nil {
 			return err
 		}
-		container, err := new(oci.Pool).Start(box, oci.Handover{})
+		container, err := new(oci.Pool).Start(box, handed.Handover{})
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci"
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
 	"gbatch/oci/result"
 )
 
@@ -55,7 +56,7 @@ func (b *box) prepare() error {
 
 // startAndLeave is the whole life of a daemon that starts a container and dies.
 func startAndLeave(dir string) error {
-	_, err := new(oci.Pool).Start(dir, oci.Handover{})
+	_, err := new(oci.Pool).Start(dir, handed.Handover{})
 	return err
 }
 
@@ -84,7 +85,7 @@ func (b *box) run() (result.Exit, string, error) {
 	if err := b.prepare(); err != nil {
 		return result.Exit{}, "", err
 	}
-	shim, err := new(oci.Pool).Start(b.dir, oci.Handover{})
+	shim, err := new(oci.Pool).Start(b.dir, handed.Handover{})
 	if err != nil {
 		return result.Exit{}, "", err
 	}

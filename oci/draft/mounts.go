@@ -34,7 +34,7 @@ func specMounts(r Request) ([]specs.Mount, error) {
 	seen := map[string]bool{}
 	var own []specs.Mount
 	add := func(m specs.Mount) {
-		if err := checkTarget(m.Destination); err != nil {
+		if err := CheckTarget(m.Destination); err != nil {
 			errs = append(errs, err)
 			return
 		}
@@ -68,8 +68,8 @@ func specMounts(r Request) ([]specs.Mount, error) {
 	return append(base, own...), errors.Join(errs...)
 }
 
-// checkTarget refuses targets that would hide what makes the container one.
-func checkTarget(target string) error {
+// CheckTarget refuses targets that would hide what makes the container one.
+func CheckTarget(target string) error {
 	if !path.IsAbs(target) {
 		return fmt.Errorf("mount target %q must be absolute", target)
 	}

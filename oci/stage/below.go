@@ -85,20 +85,30 @@ func makeIn(in int, name string, uid, gid int) (int, error) {
 
 // show mounts what is open at a place, which it makes.
 func show(fd int, place string) error {
+	if err := makePlace(fd, place); err != nil {
+		return err
+	}
+	return unix.Mount(byHandle(fd), place, "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// Attach puts mounts that are nowhere to be seen at a place of the stage's, which it makes.
+func Attach(tree *os.File, place string) error {
+	if err := makePlace(int(tree.Fd()), place); err != nil {
+		return err
+	}
+	return unix.MoveMount(int(tree.Fd()), "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// makePlace makes a directory or a file, as what is to be shown there is.
+func makePlace(fd int, place string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	var err error
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		err = os.Mkdir(place, Mode)
-	} else {
-		err = os.WriteFile(place, nil, 0o600)
+		return os.Mkdir(place, Mode)
 	}
-	if err != nil {
-		return err
-	}
-	return unix.Mount(byHandle(fd), place, "", unix.MS_BIND|unix.MS_REC, "")
+	return os.WriteFile(place, nil, 0o600)
 }
 
 func byHandle(fd int) string { return fmt.Sprintf("/proc/thread-self/fd/%d", fd) }

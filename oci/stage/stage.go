@@ -47,7 +47,15 @@ type Root struct {
 	MakeDirs []string
 	Files    []rootfs.File
 
+	Again bool // what was written there before is found again
+
 	mounted bool
+}
+
+// Unmounted is the same that is not mounted, to be changed and mounted elsewhere.
+func (r Root) Unmounted() Root {
+	r.mounted = false
+	return r
 }
 
 // Mount mounts it, and makes what the container finds beside its image's files.
@@ -55,7 +63,7 @@ func (r *Root) Mount() error {
 	upper, work := Written(r.Scratch, r.ID)
 	// The upper directory's mode is the mode of / in the container.
 	for dir, mode := range map[string]os.FileMode{upper: 0o755, work: 0o700} {
-		if err := os.Mkdir(dir, mode); err != nil {
+		if err := os.Mkdir(dir, mode); err != nil && !(r.Again && errors.Is(err, os.ErrExist)) {
 			return fmt.Errorf("make scratch directory: %w", err)
 		}
 	}

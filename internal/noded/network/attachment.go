@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci"
+	"gbatch/oci/handed"
 	"gbatch/oci/netns"
 	"gbatch/oci/userns"
 )
@@ -190,7 +191,7 @@ func (a *Attachment) Shim() *oci.ShimNetwork {
 }
 
 // Handover gives the shim what it takes over.
-func (a *Attachment) Handover(h *oci.Handover) {
+func (a *Attachment) Handover(h *handed.Handover) {
 	if a != nil {
 		h.Namespace, h.Listeners = a.at.Namespace, a.files
 	}

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/inside"
 	"gbatch/oci"
+	"gbatch/oci/handed"
 	"gbatch/oci/held"
 	"gbatch/oci/logs"
 	"gbatch/oci/stdio"
@@ -103,7 +104,7 @@ func (g guest) begin(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if g.container, err = h.kept.Start(g.order.containerDir(), oci.Handover{Stdio: files, Env: g.state.secretEnv()}); err != nil {
+	if g.container, err = h.kept.Start(g.order.containerDir(), handed.Handover{Stdio: files, Env: g.state.secretEnv()}); err != nil {
 		return err
 	}
 	h.cores = g.cores.CPUs
@@ -125,7 +126,7 @@ func (g guest) clean() error {
 }
 
 // start begins a rank's container as one in which others may run after it.
-func (x *shelter) start(r *Rank, h oci.Handover) (*oci.Container, error) {
+func (x *shelter) start(r *Rank, h handed.Handover) (*oci.Container, error) {
 	c, kept, err := r.node.Shims.StartKept(r.order.containerDir(), h)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/network"
 	"gbatch/oci"
+	"gbatch/oci/handed"
 	"gbatch/oci/stdio"
 )
 
@@ -213,7 +214,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	handover := oci.Handover{User: r.user.space, Stdio: files, Env: r.state.secretEnv()}
+	handover := handed.Handover{User: r.user.space, Stdio: files, Env: r.state.secretEnv()}
 	r.net.Handover(&handover)
 	if cfg.Keep != nil {
 		r.container, err = r.shelter.start(r, handover)
