@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -9,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gbatch/cgroups"
+	"gbatch/oci"
 	"gbatch/oci/annex"
 	"gbatch/oci/draft"
 	"gbatch/oci/message"
@@ -132,7 +136,17 @@ func TestAnnexEnds(t *testing.T) {
 	for name, end := range map[string]func(b *box){
 		"by itself": func(b *box) { _ = os.WriteFile(filepath.Join(b.req.Mounts[0].Source, "over"), nil, 0o644) },
 		"killed":    func(b *box) { _ = b.shim.Kill() },
-		"memory":    func(b *box) { _, _ = b.annex(annex.Request{}, `x=x; while :; do x=$x$x; done`) },
+		"shim": func(b *box) {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.shim.PID()))
+			var parent int
+			if _, rest, ok := strings.Cut(string(stat), "PPid:"); err != nil || !ok {
+				b.Fatal(err)
+			} else if _, err := fmt.Sscan(rest, &parent); err != nil {
+				b.Fatal(err)
+			}
+			_ = unix.Kill(parent, unix.SIGKILL)
+		},
+		"memory": func(b *box) { _, _ = b.annex(annex.Request{}, `x=x; while :; do x=$x$x; done`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, `echo up; until [ -e /v/over ]; do sleep 0.05; done`)
@@ -149,7 +163,7 @@ func TestAnnexEnds(t *testing.T) {
 			}
 			end(b)
 			exit := b.exit()
-			if (name == "memory") != exit.OOMKilled {
+			if (name == "memory") != exit.OOMKilled || (name == "shim") != exit.Lost {
 				t.Errorf("exit: %+v", exit)
 			}
 			if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
@@ -157,6 +171,12 @@ func TestAnnexEnds(t *testing.T) {
 			}
 			if g, err := cgroups.Find(b.req.CgroupPath); err != nil || g.Exists() {
 				t.Errorf("the group is left: %v", err)
+			}
+			if err := oci.Cleanup(b.dir); err != nil {
+				t.Error(err)
+			}
+			if left, _ := filepath.Glob(b.dir + "/scratch/*"); len(left) != 0 {
+				t.Errorf("left %v", left)
 			}
 		})
 	}

@@ -34,9 +34,9 @@ func beginAnnex(s *shim, q *annex.Request, files []*os.File) error {
 	case q == nil || len(files) != 1:
 		return errors.New("no container was asked for, with one open file")
 	case s.cfg.Keep != nil:
-		return errors.New("a container in which tasks of an array run one after the other begins no others: leave out \"reuse\"")
+		return cannot("a container in which tasks of an array run one after the other begins no others: leave out \"reuse\"")
 	case s.cfg.Runtime != nil:
-		return errors.New("a container of another runtime begins no others: give each image a job of its own")
+		return cannot("a container of another runtime begins no others: give each image a job of its own")
 	}
 	if err := q.Check(); err != nil {
 		return err
@@ -50,10 +50,17 @@ func beginAnnex(s *shim, q *annex.Request, files []*os.File) error {
 		return err
 	}
 	defer annex.Close(trees)
-	if !of.onThread(func() { err = of.annexes.Begin(q, annexOf(of), files[0], trees) }) {
+	if !of.onThread(func() {
+		err = of.annexes.Begin(q, annexOf(of), files[0], trees)
+		complain(of.now.bundle(of)) // hooks at the end find the program's own again
+	}) {
 		return errEnded
 	}
 	return err
+}
+
+func cannot(why string) error {
+	return &failure.Failure{Kind: failure.RuntimeFailed, Message: why}
 }
 
 // rightsOf are those of the user whom the program runs as, on the host.

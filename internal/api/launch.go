@@ -6,16 +6,18 @@ import (
 	"gbatch/internal/job"
 )
 
-// PathNodeLaunch is where a node says what srun starts in a job whose first rank it has.
+// PathNodeLaunch is where a node says what srun starts in a job whose first rank it has,
+// and asks for the login by which it pulls the image of a step.
 const PathNodeLaunch = "/v1/nodes/{name}/steps" // POST, that node only
 
-// LaunchRequest is the body of PathNodeLaunch: one of Begin and End. It is safe to
+// LaunchRequest is the body of PathNodeLaunch: one of Begin, End and Login. It is safe to
 // repeat.
 type LaunchRequest struct {
 	Rank  job.RankID   `json:"rank"`
 	UUID  string       `json:"uuid"` // of its job
 	Begin *LaunchBegin `json:"begin,omitempty"`
 	End   *LaunchEnd   `json:"end,omitempty"`
+	Login bool         `json:"login,omitempty"` // wanted is the job's, by any node that runs a rank of it
 }
 
 // LaunchBegin asks for a step to be recorded, once for each Key, and numbered.
@@ -37,9 +39,10 @@ type LaunchEnd struct {
 	Use *job.StepUse `json:"use,omitempty"`
 }
 
-// LaunchResponse has the number of the step that was begun.
+// LaunchResponse has the number of the step that was begun, or the login that was asked for.
 type LaunchResponse struct {
-	Step uint32 `json:"step"`
+	Step     uint32      `json:"step"`
+	Registry *Credential `json:"registry,omitempty"` // absent: the job has none
 }
 
 // Step is what srun started in a job, for people: JOB.NUMBER.

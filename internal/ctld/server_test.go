@@ -266,6 +266,13 @@ func TestPasswordIsNowhere(t *testing.T) {
 	if o == nil || o.Registry == nil || o.Registry.Password != password || o.Registry.Username != "bob" {
 		t.Fatalf("the node that pulls was told %+v", o)
 	}
+	ask := api.LaunchRequest{Rank: job.RankID{Job: r.Number, Attempt: 1}, UUID: o.UUID, Login: true}
+	if again, err := s.Launch(t.Context(), "n1", &ask); err != nil || again.Registry == nil || *again.Registry != *o.Registry {
+		t.Errorf("for the image of a step it was told %+v, %v", again, err)
+	}
+	if none, err := s.Launch(t.Context(), "n2", &ask); !client.IsCode(err, api.CodeDenied) {
+		t.Errorf("a node that does not run the job was told %+v, %v", none, err)
+	}
 	d := s.job("1")
 	if text := fmt.Sprintf("%+v %+v", d, *d.Spec); strings.Contains(text, password) {
 		t.Error("the password is in the job's details")

@@ -18,12 +18,13 @@ import (
 // Kind says what a frame is.
 type Kind byte
 
-// The kinds of frames. Each connection begins with one of the first four, from
+// The kinds of frames. Each connection begins with one of the first five, from
 // srun or sattach; what is behind each is its message.
 const (
 	KindReserve Kind = 'r' // Request: to the first rank
 	KindStart   Kind = 's' // Start: to each rank of a step
 	KindAttach  Kind = 'a' // Attach: from sattach to each rank of the job; answered by KindGrant where the step runs
+	KindStartIn Kind = 'b' // Start in a container of the step's: to each rank of it
 	KindHold    Kind = 'h' // to the first rank: it stays for as long as the connection; ended by Done
 
 	// Of a reservation.
@@ -147,14 +148,19 @@ func (c *Conn) Send(kind Kind, task int, message any) error {
 	if len(body) > maxBody {
 		return fmt.Errorf("a message of %d bytes is more than %d", len(body), maxBody)
 	}
-	head := make([]byte, 9, 9+len(body))
-	head[0] = byte(kind)
-	binary.BigEndian.PutUint32(head[1:], uint32(task))
-	binary.BigEndian.PutUint32(head[5:], uint32(len(body)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err = c.Write(append(head, body...))
+	_, err = c.Write(append(head(kind, uint32(task), len(body)), body...))
 	return err
+}
+
+// head is what is in front of a frame's body.
+func head(kind Kind, task uint32, body int) []byte {
+	head := make([]byte, 9, 9+body)
+	head[0] = byte(kind)
+	binary.BigEndian.PutUint32(head[1:], task)
+	binary.BigEndian.PutUint32(head[5:], uint32(body))
+	return head
 }
 
 // Next is the next frame.

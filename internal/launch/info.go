@@ -25,19 +25,21 @@ const (
 
 // Info is what a rank knows of its job.
 type Info struct {
-	Job     uint64   `json:"job"`
-	ID      string   `json:"id"` // what people type: 12, or 12_3
-	Name    string   `json:"name"`
-	User    string   `json:"user"`
-	Rank    int      `json:"rank"` // that this is
-	Nodes   []Node   `json:"nodes"`
-	Port    int      `json:"port"`   // on which each rank takes tasks
-	Secret  string   `json:"secret"` // that all ranks of the attempt know, and nobody else
-	Image   string   `json:"image"`
-	Mounts  []string `json:"mounts,omitempty"` // paths in the container
-	GPUs    []string `json:"gpus,omitempty"`   // of this rank, as CUDA_VISIBLE_DEVICES names them
-	GPUIDs  []int    `json:"gpuIds,omitempty"` // the same by the node's numbers
-	Cluster string   `json:"cluster"`
+	Job      uint64   `json:"job"`
+	ID       string   `json:"id"` // what people type: 12, or 12_3
+	Name     string   `json:"name"`
+	User     string   `json:"user"`
+	Rank     int      `json:"rank"` // that this is
+	Nodes    []Node   `json:"nodes"`
+	Port     int      `json:"port"`   // on which each rank takes tasks
+	Secret   string   `json:"secret"` // that all ranks of the attempt know, and nobody else
+	Image    string   `json:"image"`
+	Mounts   []string `json:"mounts,omitempty"`   // paths in the container
+	Sources  []string `json:"sources,omitempty"`  // beside Mounts: how the job names what is there
+	ReadOnly []string `json:"readOnly,omitempty"` // those of Mounts that cannot be written
+	GPUs     []string `json:"gpus,omitempty"`     // of this rank, as CUDA_VISIBLE_DEVICES names them
+	GPUIDs   []int    `json:"gpuIds,omitempty"`   // the same by the node's numbers
+	Cluster  string   `json:"cluster"`
 
 	Tasks       int `json:"tasks,omitempty"` // as job.Launch has them
 	PerNode     int `json:"perNode,omitempty"`

@@ -69,7 +69,7 @@ type Start struct {
 	Programs map[int]string `json:"programs,omitempty"` // by task, as a line, in place of Args
 	Env      []string       `json:"env"`
 	OwnEnv   bool           `json:"ownEnv,omitempty"` // beside Env, tasks have the variables of the container where they run
-	Dir      string         `json:"dir"`
+	Dir      string         `json:"dir"`              // empty: as the image of In says
 	Umask    int            `json:"umask"`
 	Limits   []Limit        `json:"limits,omitempty"`
 
@@ -83,6 +83,9 @@ type Start struct {
 	PMI      string            `json:"pmi,omitempty"`  // pmi2, or empty
 	PMIx     bool              `json:"pmix,omitempty"` // in place of PMI
 	Extra    map[string]string `json:"extra,omitempty"`
+
+	In   *Container `json:"in,omitempty"`   // KindStartIn
+	Over []string   `json:"over,omitempty"` // variables of Env that win over those of its image
 }
 
 // Attach asks for what the tasks of a step write from now on.

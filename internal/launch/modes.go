@@ -5,6 +5,7 @@ package launch
 const (
 	ModeAllocation = "allocation" // the first process of what salloc gets
 	ModeHold       = "hold"       // keeps an allocation for somebody outside
+	ModeInside     = "inside"     // takes tasks in a container of a step's; behind it the variables that its image sets
 	ModePut        = "put"        // writes its input into a file: see sbcast
 )
 

@@ -29,22 +29,35 @@ func (r recorder) End(ctx context.Context, e launch.NodeEnd) error {
 }
 
 func (r recorder) say(ctx context.Context, q api.LaunchRequest) (uint32, error) {
-	out, err := r.a.controller.Launch(ctx, r.a.cfg.Name, &q)
-	if e := (*api.Error)(nil); errors.As(err, &e) {
-		switch e.Code {
-		case api.CodeConflict, api.CodeDenied, api.CodeNotFound, api.CodeBadRequest:
-			return 0, launches.Refused{Text: e.Message}
-		}
-	}
+	out, err := askStep(ctx, r.a, q)
 	if err != nil {
 		return 0, err
 	}
 	return out.Step, nil
 }
 
+// askStep asks the controller about a step.
+func askStep(ctx context.Context, a *Agent, q api.LaunchRequest) (*api.LaunchResponse, error) {
+	out, err := a.controller.Launch(ctx, a.cfg.Name, &q)
+	if e := (*api.Error)(nil); errors.As(err, &e) {
+		switch e.Code {
+		case api.CodeConflict, api.CodeDenied, api.CodeNotFound, api.CodeBadRequest:
+			return nil, launches.Refused{Text: e.Message}
+		}
+	}
+	return out, err
+}
+
 // forLaunches is what ranks of batch scripts reach the controller by.
 func forLaunches(a *Agent, n *rank.Node) {
 	n.Launches = func(id job.RankID, of string) launches.Recorder { return recorder{a, id, of} }
+	n.Login = func(ctx context.Context, id job.RankID, of string) (*api.Credential, error) {
+		out, err := askStep(ctx, a, api.LaunchRequest{Rank: id, UUID: of, Login: true})
+		if err != nil {
+			return nil, err
+		}
+		return out.Registry, nil
+	}
 	n.Within = func(id job.RankID, of string) (http.Handler, error) {
 		return a.controller.Within(a.cfg.Name+" "+id.String()+" "+of, launches.Unreached)
 	}

@@ -31,7 +31,7 @@ type call struct {
 // stepOnly are options of a step that sbatch has by the same name and which mean
 // something else there, or are of the script.
 var stepOnly = []string{"-o", "--output", "-e", "--error", "-i", "--input", "--open-mode", "-W", "--wait", "-K", "-Q", "--quiet", "-v", "--verbose", "-I", "--immediate", "-H", "-l", "-u", "-X", "-r", "-s", "--jobid",
-	"--overlap", "--exact", "--mpi", "--cpu-bind", "--signal"}
+	"--overlap", "--exact", "--mpi", "--cpu-bind", "--signal", "--container-name", "--container-readonly"}
 
 // parseCall sorts options by who is to have them: most are for both, as they say
 // how much a job asks for and how much of it the step takes.

@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/control/launches"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/node"
 	"gbatch/internal/state"
 )
 
@@ -26,6 +27,9 @@ func (s *Exchange) Launch(ctx context.Context, in *launchInput) (*api.LaunchResp
 	}
 	q := &in.Body
 	switch {
+	case q.Login && q.Begin == nil && q.End == nil:
+		return s.login(in.Name, q)
+	case q.Login:
 	case q.Begin != nil && q.End == nil:
 		b := q.Begin
 		cut(&b.Name, maxWord)
@@ -39,5 +43,28 @@ func (s *Exchange) Launch(ctx context.Context, in *launchInput) (*api.LaunchResp
 		_, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, End: launches.End{Number: q.End.Step, Code: q.End.Code & 0xff, Signal: q.End.Signal & 0x7f, Use: q.End.Use.Sane()}})
 		return &api.LaunchResponse{Step: q.End.Step}, err
 	}
-	return nil, api.Errorf(api.CodeBadRequest, "want one of begin and end")
+	return nil, api.Errorf(api.CodeBadRequest, "want one of begin, end and login")
+}
+
+// login is that of a job which runs on the node, for the registry of its image.
+func (s *Exchange) login(on string, q *api.LaunchRequest) (*api.LaunchResponse, error) {
+	j := s.Loop.View().Job(q.Rank.Job)
+	if j != nil && !node.SameJob(j.Identity(), q.UUID) {
+		j = nil
+	}
+	if r := launches.Inside(j, on, q.Rank); r != nil {
+		return nil, api.Errorf(api.CodeDenied, "%s", r.Message)
+	}
+	out, owner := &api.LaunchResponse{}, j
+	if j.Parent > 0 {
+		owner = s.Loop.View().Job(j.Parent)
+	}
+	if owner == nil || !owner.Sealed {
+		return out, nil
+	}
+	kept, err := s.Jobs.Unseal(j.Document())
+	if err == nil && kept.Credential != (api.Credential{}) {
+		out.Registry = &kept.Credential
+	}
+	return out, err
 }

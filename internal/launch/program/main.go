@@ -67,5 +67,8 @@ func takeTasks(args []string) error {
 	case "", launch.ModeAllocation:
 		return rank.First(info)
 	}
+	if len(args) > 0 && args[0] == launch.ModeInside {
+		return rank.Inside(info, args[1:])
+	}
 	return rank.Beside(info)
 }

@@ -35,8 +35,11 @@ func (s *Server) attach(conn *launch.Conn, f launch.Frame) error {
 		return err
 	}
 	s.mu.Lock()
-	g := s.running[a.Step]
+	g, b := s.running[a.Step], s.holdStep(a.Step)
 	s.mu.Unlock()
+	if b != nil {
+		return s.handOver(b, conn, handed{step: a.Step}, append(f.Bytes(), conn.Buffered()...))
+	}
 	if g == nil {
 		return fmt.Errorf("step %d does not run here", a.Step)
 	}

@@ -33,6 +33,7 @@ func (g *group) environment(t *task) []string {
 	}
 	add(g.order.Env, nil)
 	add(g.s.env, own)
+	g.ofImage(set)
 	for _, name := range pmix.Names { // of the step in which srun is a task
 		delete(set, name)
 	}
@@ -45,6 +46,28 @@ func (g *group) environment(t *task) []string {
 		env = append(env, name+"="+set[name])
 	}
 	return env
+}
+
+// ofLocale are variables of a step's own that mean nothing in another image.
+var ofLocale = []string{"LANG", "LANGUAGE", "LC_ALL"}
+
+// ofImage has the variables of a container's image win over those of srun, but for some
+// that srun names.
+func (g *group) ofImage(set map[string]string) {
+	if !g.s.inside {
+		return
+	}
+	for _, name := range ofLocale {
+		if !slices.Contains(g.order.Over, name) {
+			delete(set, name)
+		}
+	}
+	for _, kv := range g.s.env {
+		name, value, _ := strings.Cut(kv, "=")
+		if slices.Contains(g.s.image, name) && !slices.Contains(g.order.Over, name) {
+			set[name] = value
+		}
+	}
 }
 
 // slurm are the variables by which a task finds out which it is.

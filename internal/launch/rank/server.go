@@ -23,10 +23,14 @@ type Server struct {
 	mu      sync.Mutex
 	begun   map[uint32]bool // steps that were started here: none is twice
 	running map[uint32]*group
-	live    int  // steps that run
-	ending  bool // it was told to end
-	code    int  // that it ends with then
-	holders int  // of an allocation
+	live    int           // steps that run
+	boxes   map[*box]bool // containers of steps that run
+
+	inside  bool     // this is such a container
+	image   []string // the variables that its image sets
+	ending  bool     // it was told to end
+	code    int      // that it ends with then
+	holders int      // of an allocation
 }
 
 // maxConns bounds the connections that are served at a time.
@@ -59,10 +63,8 @@ func Beside(info *launch.Info) error {
 func serve(info *launch.Info, l net.Listener, first bool) (err error) {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCHLD, unix.SIGPIPE)
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	s := &Server{info: info, begun: map[uint32]bool{}, running: map[uint32]*group{}, env: os.Environ()}
-	s.procs.running = map[int]chan ending{}
-	if s.cpus, err = ownCPUs(); err != nil {
+	s, err := newServer(info)
+	if err != nil {
 		return err
 	}
 	if info.Rank == 0 {
@@ -82,6 +84,14 @@ func serve(info *launch.Info, l net.Listener, first bool) (err error) {
 		}
 	}
 	return nil
+}
+
+func newServer(info *launch.Info) (s *Server, err error) {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	s = &Server{info: info, begun: map[uint32]bool{}, running: map[uint32]*group{}, boxes: map[*box]bool{}, env: os.Environ()}
+	s.procs.running = map[int]chan ending{}
+	s.cpus, err = ownCPUs()
+	return s, err
 }
 
 // count counts the steps that run here. When it is to end it does so once there
@@ -117,12 +127,19 @@ func (s *Server) serve(raw net.Conn) {
 	if err != nil {
 		return
 	}
+	s.talk(c)
+}
+
+// talk serves one connection to its end.
+func (s *Server) talk(c *launch.Conn) {
 	defer c.Close()
 	f, err := c.Next()
 	if err != nil {
 		return
 	}
 	switch f.Kind {
+	case launch.KindStartIn:
+		err = s.startIn(c, f)
 	case launch.KindReserve:
 		err = s.reserve(c, f)
 	case launch.KindStart:

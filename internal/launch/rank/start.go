@@ -46,22 +46,34 @@ type task struct {
 
 // start begins the tasks that an srun orders, and stays until they have ended.
 func (s *Server) start(conn *launch.Conn, f launch.Frame) error {
-	g := &group{s: s, conn: conn, input: make(chan launch.Frame, inputWindow)}
-	if err := f.Read(&g.order); err != nil {
+	order, err := s.ordered(f)
+	if err != nil {
 		return err
 	}
-	o := &g.order
-	if o.Own < 0 || o.Own >= len(o.Layout.Placed) || o.Layout.Placed[o.Own].Rank != s.info.Rank {
-		return fmt.Errorf("rank %d is not the one that was meant", s.info.Rank)
+	return s.execute(conn, order)
+}
+
+// ordered reads what is to start here.
+func (s *Server) ordered(f launch.Frame) (o launch.Start, err error) {
+	if err := f.Read(&o); err != nil {
+		return o, err
 	}
-	g.placed = o.Layout.Placed[o.Own]
+	if o.Own < 0 || o.Own >= len(o.Layout.Placed) || o.Layout.Placed[o.Own].Rank != s.info.Rank {
+		return o, fmt.Errorf("rank %d is not the one that was meant", s.info.Rank)
+	}
 	s.mu.Lock()
 	twice := s.begun[o.Layout.Step]
 	s.begun[o.Layout.Step] = true
 	s.mu.Unlock()
 	if twice {
-		return fmt.Errorf("step %d was started here before", o.Layout.Step)
+		return o, fmt.Errorf("step %d was started here before", o.Layout.Step)
 	}
+	return o, nil
+}
+
+// execute takes the tasks of an order from their begin to their end.
+func (s *Server) execute(conn *launch.Conn, o launch.Start) error {
+	g := &group{s: s, conn: conn, order: o, placed: o.Layout.Placed[o.Own], input: make(chan launch.Frame, inputWindow)}
 	if o.PMIx {
 		if err := g.servePMIx(); err != nil {
 			return err
@@ -180,6 +192,9 @@ func (g *group) begin(t *task) (<-chan ending, error) {
 	}
 	env := g.environment(t)
 	dir := g.order.Dir
+	if dir == "" {
+		dir, _ = os.Getwd() // an error: empty, and so /
+	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		_ = g.conn.Send(launch.KindErrors, t.ID, fmt.Sprintf("slurmstepd: error: couldn't chdir to `%s': No such file or directory: going to / instead\n", dir))
 		dir = "/"

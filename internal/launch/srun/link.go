@@ -71,7 +71,11 @@ func (r *run) link(k int, at launch.Placed) (*link, error) {
 	if q := r.o.q; q.CPUBind == "" && !q.Overcommit && !q.Overlap && len(at.Tasks)*r.layout.CPUs == r.info.Nodes[at.Rank].CPUs {
 		start.Pinned = true // they fill the rank
 	}
-	return l, l.Send(launch.KindStart, 0, start)
+	kind := launch.KindStart
+	if start.In != nil {
+		kind = launch.KindStartIn
+	}
+	return l, l.Send(kind, 0, start)
 }
 
 func (r *run) listen(l *link, c *launch.Conn) {

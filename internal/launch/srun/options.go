@@ -30,8 +30,7 @@ type options struct {
 	quitOnInt bool
 	verbose   int
 	quiet     int
-	image     string
-	mounts    []string
+	box       container
 	warned    []string // notes for -v
 }
 

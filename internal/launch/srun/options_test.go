@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		want.in, want.out = "all", "all"
-		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(options{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(options{}, container{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}

@@ -63,7 +63,10 @@ func (r *run) rest(s *launch.Start) error {
 		s.Pinned = false
 	}
 	r.inputTask = -1
-	return r.stdio(s)
+	if err := r.stdio(s); err != nil {
+		return err
+	}
+	return o.box.decide(r.info, s)
 }
 
 // stdio says what tasks read and write: by srun, or files that they open.

@@ -92,9 +92,6 @@ func (r *run) prepare() error {
 			return fmt.Errorf("--jobid=%s is not this job, which is %s", id, i.ID)
 		}
 	}
-	if err := o.checkContainer(i); err != nil {
-		return err
-	}
 	q := &o.q
 	if q.PerNode > 0 && !o.tasksOnLine {
 		q.Tasks = 0

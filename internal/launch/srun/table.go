@@ -3,7 +3,6 @@ package srun
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -333,46 +332,4 @@ func ofJobs() []option {
 		list = append(list, x)
 	}
 	return list
-}
-
-// containers are the options of the pyxis plug-in, as far as the job's own
-// container is what they ask for: see checkContainer.
-func containers() []option {
-	return []option{
-		{long: "container-image", takes: '=', set: func(o *options, v string) error { o.image = v; return nil }},
-		{long: "container-mounts", takes: '=', set: func(o *options, v string) error {
-			for part := range strings.SplitSeq(v, ",") {
-				f := strings.Split(part, ":")
-				o.mounts = append(o.mounts, f[min(len(f)-1, 1)])
-			}
-			return nil
-		}},
-		{long: "container-workdir", takes: '=', set: func(o *options, v string) error { o.dir = v; return nil }},
-		harmless("container-name", 0, '='), harmless("container-env", 0, '='), harmless("container-writable", 0, 0),
-		harmless("container-mount-home", 0, 0), harmless("no-container-mount-home", 0, 0), harmless("container-remap-root", 0, 0), harmless("no-container-remap-root", 0, 0),
-		harmless("container-entrypoint", 0, 0), harmless("no-container-entrypoint", 0, 0),
-		instead("container-save", 0, '=', "build the image before, and push it to a registry"),
-		instead("container-readonly", 0, 0, "the container's root is its own and gone with it"),
-	}
-}
-
-// checkContainer refuses what is not so in the job's container.
-func (o *options) checkContainer(i *launch.Info) error {
-	if o.image != "" && !sameImage(o.image, i.Image) {
-		return fmt.Errorf("--container-image=%s: tasks run in the job's container, whose image is %s: submit a job of its own with that image", o.image, i.Image)
-	}
-	for _, at := range o.mounts {
-		if !slices.Contains(i.Mounts, strings.TrimSuffix(at, "/")) {
-			return fmt.Errorf("--container-mounts: %s is not mounted in the job's container: give the option to sbatch", at)
-		}
-	}
-	return nil
-}
-
-// sameImage compares names as people write them: REGISTRY#IMAGE is REGISTRY/IMAGE.
-func sameImage(a, b string) bool {
-	clean := func(s string) string {
-		return strings.TrimSuffix(strings.Replace(strings.TrimPrefix(s, "docker://"), "#", "/", 1), ":latest")
-	}
-	return clean(a) == clean(b) || strings.HasSuffix(clean(b), "/"+clean(a))
 }

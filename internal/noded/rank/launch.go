@@ -55,7 +55,10 @@ func (r *recipe) launchInfo(env []string) launch.Info {
 		Tasks: want.Tasks, PerNode: want.PerNode, CPUsPerTask: want.CPUsPerTask, GPUsPerTask: want.GPUsPerTask,
 	}
 	for _, s := range spec.Request.Docker.Storage {
-		i.Mounts = append(i.Mounts, s.ContainerPath)
+		i.Mounts, i.Sources = append(i.Mounts, s.ContainerPath), append(i.Sources, cmp.Or(s.HostPath, s.ContainerPath))
+		if s.ReadOnly {
+			i.ReadOnly = append(i.ReadOnly, s.ContainerPath)
+		}
 	}
 	for _, p := range o.Peers {
 		n := launch.Node{Name: p.Node, Address: p.Address, CPUs: p.CPUs, GPUs: p.GPUs}

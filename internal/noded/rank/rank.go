@@ -62,6 +62,8 @@ type Node struct {
 
 	Leaving  func() bool                                      // a rank that nobody wants any more has not ended yet
 	Launches func(id job.RankID, of string) launches.Recorder // has steps of batch scripts recorded
+	// Login is how a rank's job is known to the registry of its image; nil: it has no login.
+	Login func(ctx context.Context, id job.RankID, of string) (*api.Credential, error)
 
 	Within func(id job.RankID, of string) (http.Handler, error) // asks the controller as the rank's job
 
@@ -215,6 +217,7 @@ func (r *Rank) supervise(ctx context.Context) {
 	defer watch.close()
 	defer r.serveLaunches(ctx)()
 	defer serveCommands(r)()
+	defer serveAnnexes(ctx, r)()
 	for {
 		watch.look(ctx)
 		select {

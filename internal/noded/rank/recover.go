@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/images"
 	"gbatch/oci"
 	"gbatch/oci/boot"
 	"gbatch/oci/result"
@@ -101,7 +102,11 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 	if set, err := cgroups.ParseCPUSet(rec.Cores); err == nil {
 		r.cores.CPUs = set
 	}
-	for _, digest := range append(rec.Before, rec.Digest) {
+	ofSteps, err := images.LoadSteps(dir)
+	if err != nil {
+		r.log.Warn("which images steps of the rank have is not known any more", "error", err)
+	}
+	for _, digest := range append(append(rec.Before, rec.Digest), ofSteps.Digests()...) {
 		if digest == "" {
 			continue
 		}

@@ -684,11 +684,13 @@ export type LaunchEnd = {
 export type LaunchRequest = {
   begin?: LaunchBegin
   end?: LaunchEnd
+  login?: boolean
   rank: RankID
   uuid: string
 }
 
 export type LaunchResponse = {
+  registry?: Credential
   step: number
 }
 
