@@ -5,10 +5,14 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"gbatch/internal/job"
+	"gbatch/oci/ref"
 )
 
-// srunOptions takes the container that steps ask for as the job's own, and refuses what
-// would be another one. What only the running script knows, srun itself checks.
+// srunOptions takes the first image that a step asks for as the job's own, where it has
+// none, and what steps mount, so that the job has it. What only the running script knows,
+// srun itself looks at.
 func (s *script) srunOptions(call *syntax.CallExpr, known constants) {
 	line := int(call.Pos().Line())
 	for i := 1; i < len(call.Args); i++ {
@@ -42,17 +46,20 @@ func (s *script) takesNext(name string) bool {
 // imageOfStep is the job's where it has none yet.
 func (s *script) imageOfStep(line int, value string) {
 	const name = "--container-image"
+	_, _, err := ref.Parse(Image(value))
 	switch {
-	case squashed(value) && s.o.Image == "":
+	case squashed(value):
 		s.noImage = true
 		s.problem(line, name, notSquashed, "")
-	case s.image == "" && !squashed(value):
+	case err != nil:
+		s.problem(line, name, "is no image reference", "write "+ref.Forms)
+	case s.image == "":
 		s.image = value
 		if s.o.Image == "" {
 			s.note(line, name, "of srun is the image of the whole job, in which the script runs too")
 		}
 	case Image(value) != Image(s.image):
-		s.problem(line, name, "of srun names another image than the job has", "submit what needs it as a job of its own, and let one depend on the other")
+		s.note(line, name, "of srun is another image than the job's: each node of the step pulls it when the step begins")
 	}
 }
 
@@ -64,6 +71,9 @@ func (s *script) mountsOfStep(line int, value string) {
 	}
 	have := &s.spec.Request.Docker.Storage
 	for _, m := range all {
+		if slices.ContainsFunc(*have, func(h job.Storage) bool { return h != m && h.ContainerPath == m.ContainerPath }) {
+			m.ContainerPath = m.HostPath // where srun finds it, to show it in the step where that says
+		}
 		if !slices.Contains(*have, m) {
 			*have = append(*have, m)
 		}

@@ -21,6 +21,7 @@ func TestStepContainers(t *testing.T) {
 		"default":                  {script: "IMAGE=${IMAGE:-r.example.org/a:1}\nsrun --container-image $IMAGE a", image: "r.example.org/a:1"},
 		"empty, with a default":    {script: "I=\nsrun --container-image=${I-r.example.org/a:1} a"},
 		"twice alike":              {script: "I=r.example.org/a:1\nD=/d:/d:ro\nsrun --container-image=$I --container-mounts=$D a\nsrun --container-image=$I --container-mounts=$D,/e b", image: "r.example.org/a:1", mounts: "/d /e"},
+		"several":                  {script: "srun --container-image=r.example.org/a:1 --container-mounts=/a:/d a\nsrun --container-image=r.example.org/b:1 --container-mounts=/b:/d b", image: "r.example.org/a:1", mounts: "/d /b"},
 		"changing":                 {script: "if a; then I=r.example.org/a:1; else I=r.example.org/b:1; fi\nsrun --container-image=$I a"},
 		"changing, with a default": {script: "I=r.example.org/a:1\nI=$(b)\nsrun --container-image=${I:-c} a"},
 		"in a loop":                {script: "I=a\nfor I in b c; do srun --container-image=$I a; done"},
@@ -49,13 +50,12 @@ func TestStepContainers(t *testing.T) {
 	}
 }
 
-// TestStepContainersRefused: a step in another image than the job's, or in a file of
-// enroot's, would not do what was meant.
+// TestStepContainersRefused: a step in a file of enroot's would not do what was meant.
 func TestStepContainersRefused(t *testing.T) {
 	for script, want := range map[string]string{
-		"A=r.example.org/a:1\nB=r.example.org/b:1\nsrun --container-image=$A a\nsrun --container-image=$B b": "another image",
-		"I=/images/a.sqsh\nsrun --container-image=$I a":                                                      "squashed images",
-		"D=/a:/b:x-mount\nsrun --container-mounts=$D a":                                                      "want ro or rw",
+		"A=r.example.org/a:1\nB=r.example.org/b:c:d\nsrun --container-image=$A a\nsrun --container-image=$B b": "is no image reference",
+		"I=/images/a.sqsh\nsrun --container-image=$I a":                                                        "squashed images",
+		"D=/a:/b:x-mount\nsrun --container-mounts=$D a":                                                        "want ro or rw",
 	} {
 		if _, err := Parse([]byte("#!/bin/bash\n#SBATCH --mem=1G\n"+script+"\n"), surroundings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", script, err)
