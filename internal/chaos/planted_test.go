@@ -150,6 +150,9 @@ func planted() []plant {
 		{name: "of three controllers the next one counts by its own clock", controllers: 3, ownClock: true},
 		{name: "of three controllers each forgets the end of its log when it starts", controllers: 3, shortLog: true},
 		{name: "of three controllers the next one gives a number again", controllers: 3, load: forgetful},
+		{name: "of three controllers the next one waits for no node", controllers: 3, impatient: 115 * sched.Second},
+		{name: "of three controllers the next one forgets cancellations", controllers: 3, load: loaded(func(j *state.Job) *state.Job { j.Ending = nil; return j })},
+		{name: "with three controllers the lease is longer than the patience", controllers: 3, answer: answered(func(r *api.SyncResponse, _ time.Duration) { r.LeaseMS *= 4 })},
 		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {
 			if s.Exit != nil && s.Exit.StartedMS > 0 {
 				e := *s.Exit
