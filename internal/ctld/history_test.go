@@ -219,9 +219,9 @@ func TestUsageOfADayThatIsOver(t *testing.T) {
 	n := day.Unix() / 86400
 	value := fmt.Sprintf(`{"day":%d,"project":"vision","user":"ann","slices":[{"model":"H100","cluster":2,`+
 		`"used":{"milliGpu":7200000000,"billed":3600000000},"starts":1,"waitMs":5000}]}`, n)
-	if err := s.server.store.Commit([]state.Record{{Kind: state.KindDay, Seq: uint64(n), Name: "vision/ann", Value: []byte(value)}}); err != nil {
-		t.Fatal(err)
-	}
+	s.stop()
+	garble(t, s.cfg.Dir, state.Record{Kind: state.KindDay, Seq: uint64(n), Name: "vision/ann", Value: []byte(value)})
+	s.start()
 	r, err := s.Usage(t.Context(), client.UsageFilter{By: []string{"month", "model"}})
 	if err != nil {
 		t.Fatal(err)
@@ -250,10 +250,8 @@ func TestBudgetNote(t *testing.T) {
 		{120, "project vision has used 120 % of its month's budget: 2.0 of 1.7 GPU-hours; its jobs wait in the queue until there is more"},
 	} {
 		row := fmt.Sprintf(`{"project":"vision","user":"ann","asOf":%d,"monthBilled":%d}`, time.Now().UnixMilli(), tc.minutes*60_000_000)
-		if err := s.server.store.Commit([]state.Record{{Kind: state.KindUsage, Name: "vision/ann", Value: []byte(row)}}); err != nil {
-			t.Fatal(err)
-		}
 		s.stop()
+		garble(t, s.cfg.Dir, state.Record{Kind: state.KindUsage, Name: "vision/ann", Value: []byte(row)})
 		s.start()
 		req := hello(1)
 		req.Project, req.DryRun = "vision", true

@@ -19,8 +19,8 @@ import (
 	"gbatch/internal/noded/config"
 )
 
-// ignoreFigures are the parts of an exit that differ from run to run.
-var ignoreFigures = cmpopts.IgnoreFields(node.Exit{}, "StartedMS", "EndedMS", "FreeMS", "PeakMem", "CPUSeconds")
+// ignoreFigures are the parts of an exit that differ from run to run, and whether anything was written.
+var ignoreFigures = cmpopts.IgnoreFields(node.Exit{}, "StartedMS", "EndedMS", "FreeMS", "PeakMem", "CPUSeconds", "Silent")
 
 func TestHelloWorld(t *testing.T) {
 	s := newSite(t, nil).start()
@@ -59,6 +59,9 @@ func TestExits(t *testing.T) {
 			e, out := s.run(rankID(n), tc.order)
 			if diff := cmp.Diff(&tc.want, e, ignoreFigures); diff != "" {
 				t.Errorf("exit (-want +got):\n%s\noutput: %s", diff, out)
+			}
+			if e.Silent != (out == "") {
+				t.Errorf("silent is %t, output: %q", e.Silent, out)
 			}
 		})
 	}
