@@ -23,7 +23,7 @@ var suites = []struct {
 	{"oci/hostnet", "TestFilter"},
 	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedReads TestMappedOwn TestMappedExec TestMappedDevices TestMappedHook TestMappedQuotas " +
 		"TestMappedKeyring TestBlame TestKeptHostile TestPidsLimit TestForeignOOM " +
-		"TestPartsOfOthersIDs TestPod TestPodFails TestPodMemory TestPodIsStopped TestPodIsEntered TestSidecarBeginsAgain TestShimOfPodIsKilled"},
+		"TestPartsOfOthersIDs TestPod TestPodFails TestPodMemory TestPodIsStopped TestPodIsEntered TestSidecarBeginsAgain TestShimOfPodIsKilled TestAnnex TestAnnexNames TestAnnexEnds"},
 	{"oci/image", "TestWorkersHaveNoRights TestPullsReachOnlyWhatTheyMay TestPrivateImages"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
 }
