@@ -147,10 +147,8 @@ func (b *browser) open(url string) {
 	for range 4 {
 		// From the same address, less what follows #, nothing would be loaded again.
 		b.do("leave the page", chromedp.Navigate("about:blank"))
-		if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil && strings.Contains(err.Error(), "ERR_NETWORK_CHANGED") {
-			continue // a container's interface has come or gone
-		} else if err != nil {
-			b.t.Fatalf("open %s: %v", url, err)
+		if !b.navigates(url) {
+			continue
 		}
 		ctx, cancel := context.WithTimeout(b.ctx, patience/4)
 		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("document.querySelector('#app')?.childElementCount > 0", chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience/4)))
@@ -160,6 +158,16 @@ func (b *browser) open(url string) {
 		}
 	}
 	b.t.Fatalf("open %s: nothing is drawn; complaints: %q", url, b.heard())
+}
+
+// navigates goes to a page. False: a container's interface came or went meanwhile.
+func (b *browser) navigates(url string) bool {
+	b.t.Helper()
+	err := chromedp.Do(b.ctx, chromedp.Navigate(url))
+	if err != nil && !strings.Contains(err.Error(), "ERR_NETWORK_CHANGED") {
+		b.t.Fatalf("open %s: %v", url, err)
+	}
+	return err == nil
 }
 
 // quoted is a text in an expression; tests use none with both kinds of quotes.

@@ -243,6 +243,6 @@ func (b *browser) tab(url string) *browser {
 	if err := chromedp.Do(ctx); err != nil {
 		b.t.Fatalf("open a tab: %v", err)
 	}
-	tab.do("open "+url, chromedp.Navigate(url))
+	eventually(b.t, "the tab is open", func() bool { return tab.navigates(url) })
 	return tab
 }
