@@ -210,7 +210,7 @@ func (s *Store) takeOver(ctx context.Context, p Peer, user string, theirs map[st
 	if err != nil {
 		return err
 	}
-	rules, most := s.rules.Load(), s.most(user)
+	rules := s.rules.Load()
 	needed, err := rules.Needed(user)
 	if err != nil {
 		return err
@@ -222,18 +222,47 @@ func (s *Store) takeOver(ctx context.Context, p Peer, user string, theirs map[st
 	for _, id := range latest {
 		o.mu.Lock()
 		here := o.trees[id] != nil
-		room := o.fits(tree.Size{}, most)
 		o.mu.Unlock()
+		if here {
+			continue
+		}
+		wanted := needed[id]
+		if !wanted && theirs[id].After(s.Now().Add(-rules.Keep())) {
+			wanted, err = s.roomFor(ctx, p, o, id)
+		}
 		switch {
-		case here:
-		case needed[id] || room && theirs[id].After(s.Now().Add(-rules.Keep())):
+		case err != nil:
+		case wanted:
 			_, err = s.get(ctx, p, user, id)
 		default:
 			err = p.Drop(ctx, user, id)
 		}
-		errs = errors.Join(errs, err)
+		errs, err = errors.Join(errs, err), nil
 	}
 	return errs
+}
+
+// roomFor says whether a user's bound allows a tree that another controller has. It may have
+// been removed here to make room.
+func (s *Store) roomFor(ctx context.Context, p Peer, o *owner, id string) (bool, error) {
+	c, err := p.Tree(ctx, o.name, id)
+	if err != nil || c == nil {
+		return false, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	missing := map[string]bool{}
+	for _, sum := range o.missing(c.Manifest) {
+		missing[sum] = true
+	}
+	more := tree.Size{Files: c.Files, Bytes: (&kept{Kept: c.Kept}).charge()}
+	for _, k := range c.Chunks {
+		if missing[k.Sum] {
+			delete(missing, k.Sum) // once, also where it is twice
+			more.Bytes += charge(k.Size)
+		}
+	}
+	return o.fits(more, s.most(o.name)), nil
 }
 
 // complete gives another controller what it lacks of what is here, and says what was wanted

@@ -204,6 +204,38 @@ func TestCompared(t *testing.T) {
 	}
 }
 
+// TestRoomIsKept: what was removed to make room does not come back from another controller, and
+// goes there too.
+func TestRoomIsKept(t *testing.T) {
+	w := newWorld(t)
+	others := w.newTwo()
+	w.leads(w.Store, others)
+	old, err := w.bring("ann", "old")
+	if err == nil {
+		err = w.spread(t.Context(), "ann", old)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.most.Bytes = w.users["ann"].bytes + leastCharge // for one more chunk, but no more list
+	w.now = w.now.Add(2 * patience)
+	latest, err := w.bring("ann", "new")
+	if err == nil {
+		err = w.spread(t.Context(), "ann", latest)
+	}
+	if err == nil {
+		err = errors.Join(w.compare(t.Context()), w.compare(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*named{{Store: w.Store, name: "c1"}, others[0], others[1]} {
+		if diff := cmp.Diff(map[string]time.Time{latest: w.now}, n.all(t)["ann"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", n.name, diff)
+		}
+	}
+}
+
 // TestRepairedByOthers: what a disk has changed is never given, and comes back from another
 // controller.
 func TestRepairedByOthers(t *testing.T) {
