@@ -27,7 +27,7 @@ type Used struct {
 	MemGiBSeconds float64 `json:"memGibSeconds"`
 	BilledHours   float64 `json:"billedHours"` // of a GPU of weight 1000
 
-	ElapsedS   int64        `json:"elapsedS"`             // of the last try, running
+	ElapsedS   int64        `json:"elapsedS"`             // of the last try, running: to the nearest second once it is over
 	CPUTimeS   float64      `json:"cpuTimeS"`             // of processors, by all ranks of the last try
 	PeakMem    int64        `json:"peakMemBytes"`         // of the rank that had most
 	GPU        *node.GPUUse `json:"gpu,omitempty"`        // of all its GPUs

@@ -3,6 +3,7 @@ package acct
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -33,11 +34,11 @@ func stepOf(a *cli.App, j *api.PastJob, number string) (api.PastJob, error) {
 
 // lineOf is a step in the columns of jobs.
 func lineOf(a *cli.App, j *api.PastJob, s *api.Step) api.PastJob {
-	ended := s.Ended
-	if ended.IsZero() {
-		ended = a.Now()
+	ran := s.Ended.Sub(s.Begun).Round(time.Second)
+	if s.Ended.IsZero() {
+		ran = a.Now().Sub(s.Begun)
 	}
-	out := api.PastJob{Used: &api.Used{ElapsedS: int64(ended.Sub(s.Begun).Seconds())}}
+	out := api.PastJob{Used: &api.Used{ElapsedS: int64(ran / time.Second)}}
 	out.Job = api.Job{ID: fmt.Sprintf("%s.%d", jobs.ID(&j.Job), s.Number), Number: j.Number, UUID: j.UUID, Name: s.Name, User: j.User, Project: j.Project, Cluster: j.Cluster, QOS: j.QOS,
 		Submitted: s.Begun, Started: s.Begun, Ended: s.Ended, CPUs: s.CPUs, GPUs: float64(s.GPUs), NumNodes: len(s.Nodes), Nodes: s.Nodes, State: stepState(s)}
 	if !s.Ended.IsZero() {

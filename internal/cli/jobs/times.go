@@ -7,13 +7,14 @@ import (
 	"gbatch/internal/job"
 )
 
-// Ran is how long the job runs or ran.
+// Ran is how long the job runs or, to the nearest second, ran: of its begin and its end
+// each is known when the controller hears of it, so that four seconds may come out as 3.99.
 func Ran(j *api.Job, now time.Time) time.Duration {
 	switch {
 	case j.Started.IsZero() || j.State.Pending():
 		return 0
 	case !j.Ended.IsZero():
-		return j.Ended.Sub(j.Started)
+		return j.Ended.Sub(j.Started).Round(time.Second)
 	}
 	return now.Sub(j.Started)
 }

@@ -34,11 +34,11 @@ func (s *Used) Of(j *state.Job) *api.Used {
 		return u
 	}
 	if j.Started > 0 {
-		end := j.Ended
-		if end == 0 {
+		end := j.Ended + sched.Second/2 // the nearest second, as begin and end are when they were heard of
+		if j.Ended == 0 {
 			end = sched.Time(s.Now().UnixMilli())
 		}
-		u.ElapsedS = int64(max(end-j.Started, 0)) / 1000
+		u.ElapsedS = int64(max(end-j.Started, 0) / sched.Second)
 	}
 	for i, r := range j.Attempt.Ranks {
 		u.Cores += int(r.Alloc.MilliCPU / 1000)

@@ -43,7 +43,7 @@ func TakeLock(path, what string) (*Lock, error) {
 			return nil, fmt.Errorf("lock %s: %w", what, err)
 		}
 		pid, _ := os.ReadFile(path)
-		return nil, fmt.Errorf("another gnoded (pid %s) uses %s; stop it first, or give this one its own --state-dir and --name", strings.TrimSpace(string(pid)), what)
+		return nil, fmt.Errorf("another gnoded (pid %s) uses %s; stop it first, or give this one its own directory and name: --state-dir and --name, or stateDir and name in its gnoded.yaml", strings.TrimSpace(string(pid)), what)
 	}
 	if err := f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
