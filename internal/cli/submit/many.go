@@ -29,6 +29,7 @@ const groupBytes = 256 << 10
 type batch struct {
 	key  string
 	sent int
+	said repeats
 }
 
 // sendMany hands jobs to the controller, as many in one request as it takes, and
@@ -50,11 +51,11 @@ func (o *flags) sendMany(ctx context.Context, a *cli.App, b *batch, jobs []ready
 		for i, r := range results {
 			switch {
 			case r.Error != nil:
-				a.Say("%v", namedError(jobs[i].name, r.Error))
+				b.said.wrong(a, jobs[i].name, namedError(jobs[i].name, r.Error))
 				failed = &exit.Error{Code: exit.Code(r.Error)}
 			case r.Submitted != nil:
 				numbers = append(numbers, strconv.FormatUint(uint64(r.Submitted.Number), 10))
-				if err := o.submitted(a, jobs[i], r.Submitted); err != nil {
+				if err := o.submittedOf(a, b, jobs[i], r.Submitted); err != nil {
 					return numbers, err
 				}
 			}
@@ -65,6 +66,15 @@ func (o *flags) sendMany(ctx context.Context, a *cli.App, b *batch, jobs []ready
 		jobs = jobs[n:]
 	}
 	return numbers, failed
+}
+
+// submittedOf tells of one of several jobs that the controller has taken. To a person
+// each note is told once.
+func (o *flags) submittedOf(a *cli.App, b *batch, j ready, resp *api.SubmitResponse) error {
+	if !a.Output.JSON {
+		resp.Notes, j.sub.Notes = b.said.news(mergeNotes(j.sub.Notes, resp.Notes)), nil
+	}
+	return o.submitted(a, j, resp)
 }
 
 // namedError says of which job an error is.
@@ -102,9 +112,13 @@ func (o *Submit) submitLines(ctx context.Context, a *cli.App, all []*source) err
 	}
 	l := lines{flags: &o.flags, app: a, secrets: secrets, batch: batch{key: cmp.Or(o.IdempotencyKey, rand.Text())}}
 	for _, src := range all {
-		if err := l.file(ctx, src); err != nil {
-			return err
+		if err = l.file(ctx, src); err != nil {
+			break
 		}
+	}
+	l.said.end(a)
+	if err != nil {
+		return err
 	}
 	return o.then(ctx, a, l.numbers, l.failed)
 }
@@ -173,7 +187,7 @@ func (l *lines) add(ctx context.Context, src *source, here importer.Options, tex
 		err = j.complete(ctx, l.app, l.flags, completing{src.file, l.secrets})
 	}
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Code == exit.Usage {
-		l.app.Say("%v", err)
+		l.said.wrong(l.app, text.at, err)
 		l.failed = &exit.Error{Code: e.Code}
 		return nil
 	}

@@ -68,6 +68,52 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLinesAlike: a fault of many lines is told once, and which others have it; so are
+// what the controller refuses and notes.
+func TestLinesAlike(t *testing.T) {
+	var keys []string
+	b := clitest.Start(t, manyServer(&keys))
+	wrong, denied := `{"request":{}}`, jobLine("denied")
+	b.App.In = strings.NewReader(strings.Join([]string{wrong, wrong, wrong, jobLine("a"), denied, wrong, "", denied}, "\n"))
+	if err := (&Submit{NDJSON: true}).Run(t.Context(), b.App); exit.Code(err) == 0 {
+		t.Error("it says that all went well")
+	}
+	said := b.Err.String()
+	for _, want := range []string{"standard input:2-3, standard input:6: the same as standard input:1\n", "standard input:8: the same as standard input:5\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said:\n%s", want, said)
+		}
+	}
+	if n := strings.Count(said, "there is no such project"); n != 1 {
+		t.Errorf("a refusal is told %d times:\n%s", n, said)
+	}
+}
+
+// TestRepeats: places are runs of lines, few of them, and notes are counted.
+func TestRepeats(t *testing.T) {
+	b := clitest.Start(t, manyServer(new([]string)))
+	var r repeats
+	fault := func(name string) { r.wrong(b.App, name, fmt.Errorf("%s: name: is missing", name)) }
+	for _, name := range []string{"a.json", "b.json", "c:\\x", "d:7", "d:8", "d:0"} {
+		fault(name)
+	}
+	for n := range maxPlaces {
+		fault(fmt.Sprint("e:", 2*n+1))
+	}
+	note := api.Note{Path: "gpu", Message: "is ignored"}
+	for want := range []int{1, 0, 0} {
+		if news := r.news([]api.Note{note}); len(news) != max(0, 1-want) {
+			t.Errorf("note %d: %v", want, news)
+		}
+	}
+	r.end(b.App)
+	want := "a.json: name: is missing\nnote: gpu: is ignored (the same for 2 more jobs)\n" +
+		`b.json, c:\x, d:7-8, d:0, e:1, e:3, e:5, e:7, e:9, e:11, e:13, e:15, e:17, e:19, e:21, e:23, e:25, e:27, e:29, e:31 and 4 more places: the same as a.json` + "\n"
+	if diff := cmp.Diff(want, b.Err.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestManyInFewRequests: what comes together goes out together, files as lines.
 func TestManyInFewRequests(t *testing.T) {
 	var keys []string

@@ -21,7 +21,9 @@ import (
 // numbers of the others.
 func (o *flags) send(ctx context.Context, a *cli.App, jobs []ready) (numbers []string, failed error) {
 	if len(jobs) > 1 && !o.DryRun {
-		return o.sendMany(ctx, a, &batch{key: cmp.Or(o.IdempotencyKey, rand.Text())}, jobs)
+		b := &batch{key: cmp.Or(o.IdempotencyKey, rand.Text())}
+		defer b.said.end(a)
+		return o.sendMany(ctx, a, b, jobs)
 	}
 	for i, j := range jobs {
 		resp, err := o.sendOne(ctx, a, j)
