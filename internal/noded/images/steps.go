@@ -29,8 +29,12 @@ type pins struct {
 	Named map[string]string `json:"named"` // by the name of a container
 }
 
-// maxStepImages bounds the images of one rank, none of which can be removed meanwhile.
-const maxStepImages = 16
+// Bounds of one rank: none of its images can be removed meanwhile, and all of this is
+// written with each that is new.
+const (
+	maxStepImages = 16
+	maxStepNames  = 64 // of containers
+)
 
 const fileStepImages = "images.json"
 
@@ -92,7 +96,10 @@ func (s *Steps) Find(asked, name string, own ref.Ref) (r ref.Ref, creds *ref.Cre
 	if !known {
 		at, known = s.Asked[asked]
 	}
+	_, named := s.Named[name]
 	switch {
+	case name != "" && !named && len(s.Named) >= maxStepNames:
+		return r, nil, fmt.Errorf("steps of the job have had %d names of containers on this node, which is the most: use one of them again, or none", maxStepNames)
 	case known:
 	case asked == "":
 		return own, nil, nil

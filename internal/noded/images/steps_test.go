@@ -53,6 +53,15 @@ func TestSteps(t *testing.T) {
 	if _, _, err := s.Find("reg.example/b:1", "", own); err == nil || !strings.Contains(err.Error(), "which is the most") {
 		t.Errorf("one too many: %v", err)
 	}
+	for i := 1; i < maxStepNames; i++ {
+		if err := s.Pin("", fmt.Sprint("name", i), own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find("", "name1", own.String())
+	if _, _, err := s.Find("", "other", own); err == nil || !strings.Contains(err.Error(), "64 names of containers") {
+		t.Errorf("one name too many: %v", err)
+	}
 	if got := s.Digests(); len(got) < maxStepImages {
 		t.Errorf("it holds %v", got)
 	}
