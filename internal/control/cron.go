@@ -5,11 +5,9 @@ import (
 	"time"
 
 	"gbatch/internal/control/picture"
-	"gbatch/internal/control/recur"
 	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // A job with a time table is a template: it waits for the next of its times,
@@ -20,41 +18,6 @@ import (
 // is skipped, with a line in the timeline, or cancels that job (Replace). Of the times that passed while nobody
 // could act on them, the controller being down or the template on hold, at most
 // one is made up for.
-
-// cron is the template's part of a new job; nil if it is none.
-func (e Submit) cron(now sched.Time) (*state.Cron, *state.Refusal) {
-	g := e.Spec.Gbatch
-	if g == nil || len(g.Cron) == 0 {
-		return nil, nil
-	}
-	if g.CronZone != "" && e.Zone == nil {
-		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cronZone", Message: fmt.Sprintf("there is no time zone %q", g.CronZone), Hint: "name it as Europe/Brussels"}
-	}
-	next, err := after(g.Cron, e.Zone, now)
-	if err != nil {
-		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
-	}
-	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks, Zone: g.CronZone, Replace: g.Replace}, nil
-}
-
-// after is the first time after a moment that a time table names by a zone's clock;
-// nil is UTC's. A time that the clock leaves out is the one an hour on.
-func after(lines []string, zone *time.Location, moment sched.Time) (sched.Time, error) {
-	if zone == nil {
-		return templates.After(lines, moment)
-	}
-	shown := sched.Time(recur.Shown(moment, zone))
-	for {
-		next, err := templates.After(lines, shown)
-		if err != nil {
-			return 0, err
-		}
-		if at := recur.Moment(job.Instant(next), 0, zone); at > moment {
-			return at, nil
-		}
-		shown = next // the clock was set back, and shows it a second time
-	}
-}
 
 // templates makes the jobs that are due.
 func (e Tick) templates(s *step) {
@@ -71,7 +34,7 @@ func (e Tick) templates(s *step) {
 // next time.
 func (e Tick) make(s *step, t *state.Job) {
 	due := t.Cron.Next
-	next, err := after(t.Cron.Lines, e.zone(t.Cron.Zone), s.now)
+	next, err := templates.AfterIn(t.Cron.Lines, e.zone(t.Cron.Zone), s.now)
 	must(err) // it was checked when it was submitted
 	cron := *t.Cron
 	cron.Next = next

@@ -8,6 +8,8 @@ import (
 	"gbatch/internal/control/ask"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
+	"gbatch/internal/control/resolve"
+	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -88,29 +90,29 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if r := e.refuseNever(s, probe); r != nil {
 		return Submitted{}, r
 	}
-	cron, r := e.cron(s.now)
+	cron, r := templates.New(e.Spec.Gbatch, e.Zone, s.now)
 	if r != nil {
 		return Submitted{}, r
 	}
-	others, why, r := e.resolve(s, tasks)
+	others, why, r := resolve.New(resolve.Asked{Now: s.now, Spec: e.Spec, User: e.User, Next: s.jobs.next, Tasks: tasks, Past: e.Past, Jobs: &s.jobs.table, Depends: s.depends.Set, Arrays: s.arrays.Set})
 	if r != nil {
 		return Submitted{}, r
 	}
-	if len(others.past) > 0 {
-		return Submitted{Past: others.past}, nil
+	if len(others.Absent) > 0 {
+		return Submitted{Past: others.Absent}, nil
 	}
-	if r := e.tooMuch(s, quota.Amount{Needs: quota.NeedsOf(others.waits) + int64(len(others.each))}); r != nil {
+	if r := e.tooMuch(s, quota.Amount{Needs: quota.NeedsOf(others.Waits) + int64(len(others.Each))}); r != nil {
 		return Submitted{}, r
 	}
 	if e.DryRun {
 		return Submitted{Request: req, QOS: ask.QOS(e.Spec), Left: left, Budget: s.ledger.Budget(e.Project)}, nil
 	}
 	if g := e.Spec.Gbatch; g != nil && g.Replace && cron == nil {
-		others.waits = e.replace(s, others.waits)
+		others.Waits = e.replace(s, others.Waits)
 	}
-	others.fit(s)
+	others.Fit()
 	j, line := e.job(s, req, tasks)
-	j.Waits, j.Cron = others.waits, cron
+	j.Waits, j.Cron = others.Waits, cron
 	s.jobs.add(j, line)
 	s.jobs.stored(e.User, e.amount())
 	s.out.Store(state.Record{Kind: state.KindSpec, Job: j.Number, Value: e.Document})
@@ -120,7 +122,7 @@ func (e Submit) apply(s *step) (Submitted, *state.Refusal) {
 	if why != "" {
 		j = s.depends.miss(j, why)
 	}
-	if len(others.each) > 0 {
+	if len(others.Each) > 0 {
 		s.arrays.update() // it is over if none of its tasks can start
 		j = s.jobs.get(j.Number)
 	}
@@ -230,4 +232,24 @@ func tasksOf(asked *job.Tasks) (*state.Tasks, error) {
 		return nil, err
 	}
 	return state.NewTasks(a), nil
+}
+
+// replace cancels the user's earlier jobs of the name and project of one that
+// takes their place, and lets it wait until they are over.
+func (e Submit) replace(s *step, waits *state.Waits) *state.Waits {
+	for n := s.depends.Earlier(e.Spec.Name, e.User, s.jobs.next, &s.jobs.table); n != 0; n = s.depends.Earlier(e.Spec.Name, e.User, n, &s.jobs.table) {
+		if j := s.jobs.get(n); j.Owner.Project == e.Project {
+			Act{Action: Cancel, By: e.User}.cancel(s, j)
+		}
+	}
+	n := s.depends.Earlier(e.Spec.Name, e.User, s.jobs.next, &s.jobs.table)
+	if n == 0 {
+		return waits
+	}
+	w := &state.Waits{}
+	if waits != nil {
+		*w = *waits
+	}
+	w.Needs, w.Met = append(w.Needs[:len(w.Needs):len(w.Needs)], state.Need{Type: job.Singleton, Job: n}), false
+	return w
 }

@@ -34,16 +34,7 @@ func (l *limits) check(jobs *jobs) error {
 
 // limitEnd is when the run time of a job, or of a task's whole array, is over;
 // 0 if it is not counted so or has not begun.
-func (t *jobs) limitEnd(j *state.Job) sched.Time {
-	first := j.First
-	if p := t.get(j.Parent); j.Parent > 0 && p != nil {
-		first = p.First
-	}
-	if j.Request.LimitScope != job.LimitJob || first == 0 {
-		return 0
-	}
-	return first + j.Request.Limit
-}
+func (t *jobs) limitEnd(j *state.Job) sched.Time { return j.LimitEnd(t.get(j.Parent)) }
 
 // watchLimit begins to watch a job, or an array, that has run for the first time.
 func (t *jobs) watchLimit(j *state.Job) {

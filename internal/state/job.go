@@ -208,6 +208,19 @@ func (j *Job) LimitLeft() sched.Time {
 	return max(j.Request.Limit-j.UsedRun, 1)
 }
 
+// LimitEnd is when the run time of a job is over that counts over the whole job, or over all tasks of
+// the array that it is a task of; 0 if it is not counted so or has not begun.
+func (j *Job) LimitEnd(of *Job) sched.Time {
+	first := j.First
+	if j.Parent > 0 && of != nil {
+		first = of.First
+	}
+	if j.Request.LimitScope != job.LimitJob || first == 0 {
+		return 0
+	}
+	return first + j.Request.Limit
+}
+
 // LimitNow is the job's time limit: as it was granted, where it runs with less than it
 // asked for.
 func (j *Job) LimitNow() sched.Time {
