@@ -190,8 +190,10 @@ type Order struct {
 	// CancelSteps: what srun started as these shall end.
 	CancelSteps []uint32 `json:"cancelSteps,omitempty"`
 	// Secrets is set when the node does not have these values yet.
-	Secrets *Secrets  `json:"secrets,omitempty"`
-	Run     *RunOrder `json:"run,omitempty"` // absent when the node's request listed the rank
+	Secrets *Secrets `json:"secrets,omitempty"`
+	// After: it begins when this rank has ended here, in whose place it is.
+	After *job.RankID `json:"after,omitempty"`
+	Run   *RunOrder   `json:"run,omitempty"` // absent when the node's request listed the rank
 }
 
 // Resize asks for other limits for a rank that runs.
@@ -213,6 +215,7 @@ type Stop struct {
 	GraceMS int64      `json:"graceMs"`
 	Reason  job.Reason `json:"reason"`
 	Text    string     `json:"text,omitempty"`
+	Ahead   bool       `json:"ahead,omitempty"` // only if it has not begun: see Order.After
 }
 
 // RunOrder is all a node needs to run a rank.

@@ -25,6 +25,7 @@ type Inventory struct {
 	Privileged bool     `json:"privileged,omitempty"` // privileged jobs may run here
 	Several    bool     `json:"several,omitempty"`    // several programs of a job can run at once, which an older node does not know
 	Divides    bool     `json:"divides,omitempty"`    // and each have some of its GPUs, likewise
+	Ahead      bool     `json:"ahead,omitempty"`      // ranks can wait here for others to end, likewise
 
 	Capabilities []job.Capability `json:"capabilities,omitempty"` // that jobs may ask for here
 	Runtimes     []Runtime        `json:"runtimes,omitempty"`     // likewise, sorted by name

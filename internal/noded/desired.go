@@ -119,6 +119,9 @@ func (a *Agent) want(o api.Order) {
 		a.ranks[o.ID] = r
 		a.log.Info("rank accepted", "rank", o.ID, "job", o.ID.Job, "project", o.Run.Project, "image", o.Run.Spec.Request.Docker.Image)
 		r.Want(o)
+		if o.After != nil && a.ranks[*o.After] != nil {
+			rank.Follow(r, a.ranks[*o.After])
+		}
 		a.start(r)
 		a.contact.Tell(contact.WithinProgress)
 		return

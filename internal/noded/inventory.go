@@ -41,6 +41,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		Privileged: a.cfg.AllowPrivileged,
 		Several:    true,
 		Divides:    true,
+		Ahead:      true,
 	}
 	if a.node.NoMaps == nil { // else jobs are not root
 		inv.Capabilities = a.cfg.AllowCapabilities

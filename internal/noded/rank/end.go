@@ -44,6 +44,7 @@ func (r *Rank) over(ctx context.Context, out *node.Exit) {
 	r.shelter.offer() // before the end is told: the next order comes with the answer
 	r.node.Reached("undone")
 	r.setEnded(out)
+	r.turn.Pass()
 	r.node.Reached("told")
 }
 

@@ -23,7 +23,7 @@ func (r *Rank) Want(o api.Order) {
 	s.setSignals(o.Signals)
 	s.setCancelSteps(o)
 	if o.Stop != nil {
-		s.requestStop(Stop{Signal: o.Stop.Signal, Grace: time.Duration(o.Stop.GraceMS) * time.Millisecond, Reason: o.Stop.Reason, Text: o.Stop.Text})
+		s.requestStop(Stop{Ahead: o.Stop.Ahead, Signal: o.Stop.Signal, Grace: time.Duration(o.Stop.GraceMS) * time.Millisecond, Reason: o.Stop.Reason, Text: o.Stop.Text})
 	}
 }
 
@@ -57,7 +57,7 @@ const orphanGrace = 10 * time.Second
 // What follows is called with mu held.
 
 func (s *state) requestStop(want Stop) {
-	if s.status.Exit != nil {
+	if s.status.Exit != nil || want.Ahead && !s.waits {
 		return
 	}
 	kill := time.Now().Add(min(max(want.Grace, 0), maxGrace))

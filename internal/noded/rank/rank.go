@@ -24,6 +24,7 @@ import (
 	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/storage"
+	"gbatch/internal/noded/turn"
 	"gbatch/oci"
 	"gbatch/oci/image/share"
 	"gbatch/oci/lease"
@@ -98,6 +99,7 @@ type Rank struct {
 	ordered   time.Time  // zero: by an earlier daemon
 
 	shelter shelter
+	turn    *turn.Turn
 
 	unrecorded error // why an earlier daemon's record cannot be read; nil: it was, or there was no earlier one
 }
@@ -114,14 +116,14 @@ type order struct {
 // New makes a rank that was just ordered.
 func New(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	r := newRank(n, id, o)
-	r.ordered = time.Now()
+	r.ordered, r.state.waits = time.Now(), true
 	return r
 }
 
 func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	log := n.Log.With("rank", id.String(), "job", uint64(id.Job))
 	dir := n.Dir(id)
-	r := &Rank{log: log, slot: slot{places: n.Slots}, recipe: recipe{
+	r := &Rank{log: log, turn: turn.New(), slot: slot{places: n.Slots}, recipe: recipe{
 		node: n, state: newState(id, log, n.Tell), image: pulled{login: o.Registry, peers: n.Peers(o.ImagePeers)},
 		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: (&order{dir: dir}).secretsDir()},
 	}}
@@ -130,6 +132,9 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	r.order = order{id: id, at: id, dir: dir, RunOrder: o}
 	return r
 }
+
+// Follow has a rank that was just made begin when another one has ended.
+func Follow(r, other *Rank) { r.turn.Follow(other.turn) }
 
 // Dir is a rank's directory.
 func (n *Node) Dir(id job.RankID) string {
@@ -187,13 +192,20 @@ func (o *order) failTogether() bool { return o.Spec.Gbatch != nil && o.Spec.Gbat
 // Live takes a new rank through its whole life. It returns false if the daemon
 // goes first, which ends ctx: the next one goes on here.
 func (r *Rank) Live(ctx context.Context) (over bool) {
+	defer r.turn.Pass()
 	if exit := r.endedBefore(); exit != nil {
 		r.over(ctx, exit)
 		return r.end(ctx)
 	}
 	start, cancel := r.state.startContext(ctx)
 	defer cancel(nil)
-	err := r.prepare(start)
+	err := r.turn.Await(start)
+	if err == nil {
+		err = r.state.takeTurn()
+	}
+	if err == nil {
+		err = r.prepare(start)
+	}
 	switch {
 	case err == nil:
 		r.supervise(ctx)
@@ -258,7 +270,11 @@ func (r *Rank) setRunning(at time.Time) {
 }
 
 func (r *Rank) setEnded(e *node.Exit) {
-	r.state.change(contact.AtOnce, func(s *node.RankStatus) {
+	within := time.Duration(contact.AtOnce)
+	if e.OK() && r.turn.Followed() {
+		within = contact.WithinRunning // its place is taken already
+	}
+	r.state.change(within, func(s *node.RankStatus) {
 		e.OnClock(lease.WallMS())
 		e.FreeMS = time.Now().UnixMilli()
 		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e

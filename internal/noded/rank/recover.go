@@ -157,7 +157,11 @@ func (r *Rank) inspect() (keep bool, err error) {
 // Resume goes on with a rank that was taken over. It returns false if the
 // daemon goes first, which ends ctx.
 func (r *Rank) Resume(ctx context.Context) (over bool) {
+	defer r.turn.Pass()
 	known, over := r.reinspect(ctx)
+	if known && r.state.ended() {
+		r.turn.Pass()
+	}
 	switch {
 	case !known:
 		return over

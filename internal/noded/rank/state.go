@@ -35,6 +35,7 @@ type state struct {
 	signals     []api.Signal // to be sent
 	cancelSteps []uint32     // that shall end, of those that srun has started
 	launches    *launches.Socket
+	waits       bool           // for its turn: nothing of it was done
 	begin       bool           // its program may; of a gang, by the controller's word
 	used        *node.LiveUse  // nil: nothing was measured yet
 	container   *oci.Container // set before the phase running is
@@ -120,6 +121,17 @@ func (s *state) isReleased() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.released
+}
+
+// takeTurn says that the rank is about to begin: from here on it is not taken back. An error: it was.
+func (s *state) takeTurn() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waits = false
+	if s.stop != nil {
+		return errStopped
+	}
+	return nil
 }
 
 func (s *state) mayBegin() bool {

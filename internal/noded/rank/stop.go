@@ -22,6 +22,7 @@ type Stop struct {
 	Grace  time.Duration // between the signal and KILL
 	Reason job.Reason
 	Text   string
+	Ahead  bool // only if it waits for its turn
 }
 
 // stopRecord is a stop under way. It is kept on disk, so that a daemon that is

@@ -484,6 +484,7 @@ export type Input = {
 
 export type Inventory = {
   address?: string
+  ahead?: boolean
   allowShare?: boolean
   bridge?: boolean
   capabilities?: Array<string> | null
@@ -872,6 +873,7 @@ export type Notify = {
 }
 
 export type Order = {
+  after?: RankID
   cancelSteps?: Array<number> | null
   go?: boolean
   id: RankID
@@ -1439,6 +1441,7 @@ export type StepUse = {
 }
 
 export type Stop = {
+  ahead?: boolean
   graceMs: number
   reason: string
   signal: string
