@@ -96,7 +96,9 @@ func (as *arrays) holdAll(p *state.Job, a *array.Array) *state.Job {
 
 // waits says whether a task of an array waits still.
 func (as *arrays) waits(p *state.Job) bool {
-	return p.Tasks.Counts[state.TaskPending] > 0 || slices.ContainsFunc(as.children(p.Number), func(c *state.Job) bool { return c.State == job.Queued })
+	return p.Tasks.Counts[state.TaskPending] > 0 || slices.ContainsFunc(as.children(p.Number), func(c *state.Job) bool {
+		return c.State == job.Queued || c.State.Active() && !c.Holds()
+	})
 }
 
 // takeIn puts into the parent what its children have come to.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gbatch/internal/control/effects"
+	"gbatch/internal/control/given"
 	"gbatch/internal/control/launches"
 	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/ranks"
@@ -28,10 +29,14 @@ type attempts struct {
 	ledger *ledger.Ledger
 	out    *effects.Output
 	cfg    *Config
+	given  given.Set // which jobs are to have the place of which
 }
 
 // check verifies that no GPU is granted twice.
 func (a *attempts) check() error {
+	if err := a.given.Check(&a.jobs.table); err != nil {
+		return err
+	}
 	type grant struct{ node, gpu string }
 	granted := map[grant]int64{}
 	for j := range a.jobs.all() {
@@ -45,6 +50,9 @@ func (a *attempts) check() error {
 			continue
 		}
 		for _, r := range j.Attempt.Ranks {
+			if !j.Holds() {
+				break
+			}
 			for _, g := range r.Alloc.GPUs {
 				k := grant{r.Alloc.Node, g.UUID}
 				if granted[k] += g.Milli; granted[k] > 1000 {
@@ -64,11 +72,12 @@ func (a *attempts) close(j *state.Job) {
 	j = a.jobs.setLaunches(j, steps)
 	at := *j.Attempt
 	at.End = a.ended(j)
-	a.queue.sched.End(sched.JobID(j.Number))
-	closed := *j
-	closed.Attempt = &at
-	a.ledger.Charge(&closed, a.ledger.End)
-	at.Used = at.Used.Plus(a.ledger.Held(ledger.Charges(&closed)...))
+	if closed := *j; j.Holds() {
+		a.queue.sched.End(sched.JobID(j.Number))
+		closed.Attempt = &at
+		a.ledger.Charge(&closed, a.ledger.End)
+		at.Used = at.Used.Plus(a.ledger.Held(ledger.Charges(&closed)...))
+	}
 	a.out.Record(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(at.Attempt)}, &at)
 	to, reason, text, retried := a.decide(j, &at)
 	if ranks.Unsure(&at) && (to == job.Queued || to == job.Halted) {
@@ -91,6 +100,10 @@ func (a *attempts) close(j *state.Job) {
 	if to == job.Halted {
 		a.succeed(j)
 	}
+	if of := a.jobs.arrays.Of(j.Parent); of != nil && j.Started > 0 {
+		of.Ran = max(at.End-j.Started, of.Ran*7/8, 1)
+	}
+	a.inherit(j)
 }
 
 // endLine is what the timeline says at an end: nothing anew if that was ordered,
@@ -109,7 +122,11 @@ func endLine(j *state.Job, to job.State, text string) string {
 func (a *attempts) decide(j *state.Job, at *state.Attempt) (job.State, job.Reason, string, *state.Retried) {
 	bad := at.Decisive()
 	reason, text := ranks.Reason(bad), ranks.Exit(bad)
-	switch e := j.Ending; {
+	e := j.Ending
+	if e != nil && e.Ahead && ranks.Began(at) {
+		e = nil // too late
+	}
+	switch {
 	case ranks.OK(at) && (e == nil || e.Then != job.Cancelled): // it reached its own end before an order did
 		return job.Finished, job.None, "", j.Retried
 	case e != nil && !e.Fault:

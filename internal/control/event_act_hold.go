@@ -18,6 +18,9 @@ func (e Act) hold(s *step, j *state.Job) Result {
 	case j.State == job.OnHold && e.handsOver(j):
 	case j.State == job.OnHold:
 		return Result{Message: "is on hold already"}
+	case j.State == job.Assigned && !j.Holds() && j.Ending == nil:
+		e.holdGiven(s, j)
+		return Result{Message: "is being taken back from its node, and held"}
 	case j.State != job.Queued:
 		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: only a queued job can be held", j.Number, j.State)}}
 	case j.Tasks != nil && !s.arrays.waits(j):
@@ -27,9 +30,16 @@ func (e Act) hold(s *step, j *state.Job) Result {
 	for _, c := range s.arrays.withTasks(j) {
 		if c.State == job.Queued || c.State == job.OnHold && e.handsOver(c) {
 			s.jobs.change(c, text, func(c *state.Job) { c.State, c.Reason, c.Text = job.OnHold, reason, text })
+		} else if c.State == job.Assigned && !c.Holds() && c.Ending == nil {
+			e.holdGiven(s, c)
 		}
 	}
 	return Result{Message: "held"}
+}
+
+// holdGiven holds a task that was given to its node ahead, unless it has begun there.
+func (e Act) holdGiven(s *step, j *state.Job) {
+	s.attempts.stop(j, state.Ending{Signal: "KILL", Ahead: true, Then: job.OnHold, Reason: e.holder(j), Text: "held by " + e.By})
 }
 
 // holder is who lets go what this order holds.

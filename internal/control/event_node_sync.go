@@ -79,9 +79,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		s.attempts.alone(e.Name, "", e.Name+" answers again")
 	}
 	e.prepulled(s)
-	for _, st := range e.Ranks {
-		s.attempts.report(e.Name, st)
-	}
+	s.attempts.reports(e.Name, e.Ranks)
 	e.reconcile(s)
 	e.forgotten(s)
 	e.loads(s)

@@ -37,6 +37,7 @@ func (e Resize) apply(s *step) (Result, *state.Refusal) {
 		out.Refusal = why
 		return out, nil
 	}
+	s.attempts.takeBack(j, fmt.Sprintf("task %s is resized", j.ID()))
 	text := ""
 	for i, to := range targets {
 		from := j.Attempt.Ranks[i].Alloc
@@ -129,18 +130,9 @@ func (e Resize) roomFor(s *step, j *state.Job, from, to sched.Allocation) string
 	return ""
 }
 
-// freeOn is what of a node's cores, memory and disk no job holds at a moment, by
-// the time limits of those that run. At 0, which is now, each of them counts: one
-// may run on beyond its limit until it has ended.
+// freeOn is what no job holds of a node at a moment.
 func (s *step) freeOn(name string, at sched.Time) sched.Allocation {
-	n := s.nodes.get(name)
-	free := sched.Allocation{Node: name, MilliCPU: int64(n.Inventory.CPUs) * 1000, MemMiB: n.Inventory.MemBytes >> 20, DiskMiB: n.Inventory.DiskBytes >> 20}
-	for _, num := range n.Jobs {
-		if j := s.jobs.get(num); at == 0 || j.Attempt.Start+j.LimitLeft() > at {
-			free = amend.Without(free, amend.Held(j.Attempt, name))
-		}
-	}
-	return free
+	return amend.FreeOn(s.nodes.get(name), &s.jobs.table, at)
 }
 
 // regrant changes a rank and the CPU and memory that it holds. The scheduler and the

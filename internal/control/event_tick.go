@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -27,6 +28,7 @@ func (e Tick) apply(s *step) (none, *state.Refusal) {
 	e.leave(s)
 	e.limits(s)
 	e.warnings(s)
+	e.given(s)
 	s.nodes.endPenalties()
 	s.jobs.evict()
 	e.templates(s)
@@ -83,6 +85,9 @@ func (c *Controller) NextTick(now sched.Time) sched.Time {
 	if at, any := c.warnings.Next(); any {
 		sooner(at)
 	}
+	if at, any := c.attempts.given.NextDue(); any {
+		sooner(at)
+	}
 	switch {
 	case len(c.jobs.ended) > c.cfg.KeepCount:
 		sooner(now)
@@ -128,7 +133,7 @@ func (e Tick) unsent(s *step, name string) {
 	told := max(e.Told(name), s.jobs.loadedAt)
 	for _, num := range s.nodes.get(name).Jobs {
 		j := s.jobs.get(num)
-		if j.Attempt.Start <= told {
+		if cmp.Or(j.Attempt.Given, j.Attempt.Start) <= told {
 			continue
 		}
 		at := j.Attempt

@@ -28,6 +28,7 @@ func (a *attempts) halt(j *state.Job, reason job.Reason, text string) {
 	if j.State != job.Running || j.Parent > 0 { // a task goes on as the same task
 		how.Then = job.Queued
 	}
+	a.takeBack(j, text) // what it makes room for is not them
 	a.stop(j, how)
 }
 

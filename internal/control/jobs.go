@@ -126,7 +126,7 @@ func (t *jobs) count() (waiting int) {
 // charges is what all that runs costs.
 func (t *jobs) charges() (running []accounting.Charge) {
 	for j := range t.all() {
-		if j.State.Active() {
+		if j.Holds() {
 			running = append(running, ledger.Charges(j)...)
 		}
 	}

@@ -140,7 +140,11 @@ func (c *Controller) Loaded(now sched.Time) error {
 }
 
 func (c *Controller) loadActive(j *state.Job) error {
-	if err := c.queue.sched.Adopt(picture.Running(j)); err != nil {
+	if j.Holds() {
+		if err := c.queue.sched.Adopt(picture.Running(j)); err != nil {
+			return err
+		}
+	} else if err := c.attempts.loadGiven(j); err != nil {
 		return err
 	}
 	for _, r := range j.Attempt.Ranks {

@@ -126,6 +126,6 @@ func randomTasks(rt *rapid.T, g *job.Gbatch) *job.Gbatch {
 		{Limit: 2, Rules: []job.RetryRule{{Reasons: []job.Reason{job.OOM}, Action: job.FailJob}}}}).Draw(rt, "retry")
 	g.LimitScope = rapid.SampledFrom([]string{job.LimitTotal, job.LimitAttempt, job.LimitJob}).Draw(rt, "scope")
 	g.Tasks = rapid.SampledFrom([]*job.Tasks{nil, {Indexes: "0-5"}, {Indexes: "0-700", Parallelism: 2}, {Indexes: "1,4-6", FailFast: true}, {Indexes: "0-5", MaxFailed: &two, Parallelism: 1},
-		{Indexes: "0-9", EnoughIndexes: "1-3", EnoughCount: 2}, {Indexes: "3"}}).Draw(rt, "tasks")
+		{Indexes: "0-9", EnoughIndexes: "1-3", EnoughCount: 2}, {Indexes: "3"}, {Indexes: "0-20", Reuse: true}, {Indexes: "0-20", Reuse: true, FailFast: true}}).Draw(rt, "tasks")
 	return g
 }

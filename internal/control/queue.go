@@ -103,7 +103,7 @@ func (q *queue) check(jobs *jobs) error {
 	for j := range jobs.all() {
 		_, waits := q.sched.Waiting(sched.JobID(j.Number))
 		held, runs := q.sched.Running(sched.JobID(j.Number))
-		if waits != (j.State == job.Queued && j.Tasks == nil && j.Cron == nil) || runs != j.State.Active() {
+		if waits != (j.State == job.Queued && j.Tasks == nil && j.Cron == nil) || runs != j.Holds() {
 			return fmt.Errorf("job %d is %s; to the scheduler it waits %t and runs %t", j.Number, j.State, waits, runs)
 		}
 		if !runs {

@@ -12,6 +12,26 @@ import (
 	"gbatch/sched"
 )
 
+// reports takes a node's words on its ranks. Of two in one place the one that was there first
+// comes first, in whatever order they are said.
+func (a *attempts) reports(name string, list []node.RankStatus) {
+	for later := []node.RankStatus(nil); len(list) > 0; list, later = later, nil {
+		for _, st := range list {
+			if j := a.jobs.get(st.ID.Job); j != nil && j.State.Active() && !j.Holds() {
+				later = append(later, st)
+			} else {
+				a.report(name, st)
+			}
+		}
+		if len(later) == len(list) {
+			for _, st := range later {
+				a.report(name, st)
+			}
+			return
+		}
+	}
+}
+
 // report takes a node's word on one rank. Words on attempts that are over
 // change nothing: the attempt number is the fence. Nor do words on another job
 // that had the number, before the records went back to an older state.
@@ -25,6 +45,12 @@ func (a *attempts) report(name string, st node.RankStatus) {
 	r := j.Attempt.Ranks[i]
 	if r.Alloc.Node != name || (st.Phase == node.PhaseEnded && st.Exit == nil) {
 		return
+	}
+	if !j.Holds() && st.Phase != node.PhaseEnded {
+		return // it waits there; or the node is to say that the one before it has ended
+	}
+	if j.Ending != nil && j.Ending.Ahead && st.Phase.After(node.PhaseAccepted) && st.Phase != node.PhaseEnded {
+		j = a.jobs.change(j, "had begun before it could be taken back", func(j *state.Job) { j.Ending = nil })
 	}
 	if st.Resize != nil && st.Phase == node.PhaseRunning {
 		a.resized(j, i, st)
@@ -135,7 +161,11 @@ const lateWord = 10 * sched.Second
 // when a rank began and when it gave back what it held. A node says so about itself:
 // it is believed within the attempt, and an end not before the node was last heard.
 func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
-	if t := sched.Time(st.StartedMS); t > 0 && a.out.Now-t > lateWord {
+	late := lateWord
+	if at.Given > 0 || a.given.Next(st.ID.Job) > 0 {
+		late = 0 // these are told together
+	}
+	if t := sched.Time(st.StartedMS); t > 0 && a.out.Now-t > late {
 		r.Begun = max(t, at.Start)
 	}
 	if st.Exit == nil {
@@ -143,7 +173,7 @@ func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
 	}
 	e := *st.Exit
 	t := sched.Time(cmp.Or(e.FreeMS, e.EndedMS))
-	if t <= 0 || a.out.Now-t <= lateWord {
+	if t <= 0 || a.out.Now-t <= late {
 		t = a.out.Now
 	}
 	if over := a.nodes.booted; over > 0 && !at.Alone && e.Reason == job.NodeFail {

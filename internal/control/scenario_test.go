@@ -323,7 +323,7 @@ type gpus struct {
 }
 
 func (w *world) node(name string, cpus int, has gpus, instance string) string {
-	inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, NoHost: true, CPUs: cpus, MemBytes: 64 << 30}
+	inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, NoHost: true, Ahead: true, CPUs: cpus, MemBytes: 64 << 30}
 	for i := range has.num {
 		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: has.model, Index: i, MemBytes: 80 << 30, NUMA: -1})
 	}
@@ -415,6 +415,12 @@ func (w *world) queue() string {
 		if j.State.Active() {
 			for _, r := range j.Attempt.Ranks {
 				fmt.Fprintf(&b, " %s:%s", r.Alloc.Node, r.Phase)
+			}
+			if j.State.Active() && !j.Holds() {
+				fmt.Fprintf(&b, " behind %d", j.Attempt.Behind)
+				if j.Ending != nil {
+					fmt.Fprintf(&b, " to be %s: %s", j.Ending.Then, j.Ending.Text)
+				}
 			}
 		}
 		if j.Reason != "" {

@@ -42,6 +42,7 @@ func (c *Controller) Schedule(now sched.Time) effects.Set {
 		s.attempts.assign(start)
 	}
 	s.queue.promise(plan.Reservations)
+	s.ahead(&plan)
 	// What the plan itself did is in it already: it leaves nothing to decide,
 	// unless it freed something.
 	s.queue.due = len(plan.Rejects) > 0

@@ -34,7 +34,7 @@ func TestReuse(t *testing.T) {
 	}
 	containers, ran := map[string]int{}, map[string]int{}
 	for _, f := range s.ranTasks() {
-		ran[f[0]+"/"+f[1]]++
+		ran[f[0]]++ // whichever attempt it is: one that was given ahead may have been taken back
 		containers[f[2]]++
 		if got := strings.Join(f[3:], " "); got != "0 0 0" {
 			t.Errorf("task %s found files in /tmp, in /dev/shm, processes: %s", f[0], got)
@@ -44,16 +44,17 @@ func TestReuse(t *testing.T) {
 		t.Errorf("%d containers for %d tasks: %v", len(containers), tasks, containers)
 	}
 	for i := range tasks {
-		if n := ran[fmt.Sprintf("%d/1", i)]; n != 1 {
-			t.Errorf("task %d ran %d times in its first attempt", i, n)
+		want := 1
+		if i == 7 {
+			want = 2 // it is tried again
+		}
+		if n := ran[fmt.Sprint(i)]; n != want {
+			t.Errorf("task %d ran %d times, want %d", i, n, want)
 		}
 		name := fmt.Sprintf("%s_%d", id, i)
 		if log := s.must("glog", name); i != 7 && log != fmt.Sprintf("task %d\n", i) {
 			t.Errorf("the log of %s: %q", name, log)
 		}
-	}
-	if ran["7/2"] != 1 || len(ran) != tasks+1 {
-		t.Errorf("task 7 was to be tried twice, and no other: %v", ran)
 	}
 	if r := s.run("gqueue", "show", id+"_7"); !strings.Contains(r.out, "EXIT_CODE") {
 		t.Errorf("the task that fails: %v", r)
@@ -101,6 +102,43 @@ func TestReuseEnds(t *testing.T) {
 		}
 		if n := ran[fmt.Sprint(i)]; n != 1 {
 			t.Errorf("task %d ran %d times", i, n)
+		}
+	}
+}
+
+// TestReuseAhead: tasks that their node was given ahead can be held, and make room for a job of
+// somebody else's at once; none begins twice or is left out.
+func TestReuseAhead(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	const tasks = 150
+	id := s.submit(doc{name: "ahead", storage: []any{"/project"}, gbatch: map[string]any{"tasks": map[string]any{"indexes": fmt.Sprintf("0-%d", tasks-1), "reuse": true}},
+		command: sh(`echo $GBATCH_TASK $GBATCH_ATTEMPT >> /project/ran; sleep 0.02`)})
+	eventually(t, "a task is given ahead", func() bool {
+		return strings.Contains(s.run("gqueue", "show", id+"_60").out, "ahead, behind") || len(s.ranTasks()) > 60
+	})
+	other := s.submit(doc{name: "other", cpus: 2, command: []string{"true"}})
+	if d := s.wait(other); d.State != job.Finished {
+		t.Errorf("the other job:\n%s", describe(d))
+	}
+	if n := len(s.ranTasks()); n == tasks {
+		t.Log("all tasks ran before the other job: nothing was shown")
+	}
+	if r := s.run("gcancel", "--hold", id); r.code == 0 {
+		eventually(t, "nothing of the array runs", func() bool {
+			return !strings.Contains(s.run("gqueue").out, "ASSIGNED") && !strings.Contains(s.run("gqueue").out, "RUNNING")
+		})
+		s.run("gcancel", "--release", id)
+	}
+	if d := s.wait(id); d.State != job.Finished {
+		t.Errorf("the array:\n%s", describe(d))
+	}
+	ran := map[string]int{}
+	for _, f := range s.ranTasks() {
+		ran[f[0]]++
+	}
+	for i := range tasks {
+		if n := ran[fmt.Sprint(i)]; n != 1 {
+			t.Errorf("task %d began %d times", i, n)
 		}
 	}
 }

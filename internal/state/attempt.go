@@ -39,6 +39,12 @@ type Attempt struct {
 	// before somebody says what became of it.
 	Alone bool `json:"alone,omitempty"`
 
+	// Behind is the job whose place it is to have when that one has ended, and the node
+	// begins it then without asking: it was given ahead, and holds nothing yet. 0: it holds
+	// what its ranks say. Given is when its node was given it ahead; 0: it was not.
+	Behind job.Number `json:"behind,omitempty"`
+	Given  sched.Time `json:"given,omitempty"`
+
 	Launches *Launches `json:"launches,omitempty"` // what srun started in it; nil: nothing
 
 	Used accounting.Amount `json:"used,omitzero"` // x milliseconds, by allocations that it has given back
@@ -78,6 +84,7 @@ type Ending struct {
 	Text   string     `json:"text,omitempty"`
 	Since  sched.Time `json:"since,omitempty"` // when it was given; 0: by a version that did not note it
 	Then   job.State  `json:"then"`            // CANCELLED, HALTED, FAILED, QUEUED, and FINISHED of a parent, or of a gang whose rank 0 is done
+	Ahead  bool       `json:"ahead,omitempty"` // only if it has not begun: it was given ahead, and is taken back
 	Fault  bool       `json:"fault,omitempty"` // a rank failed: whether the job is tried again is decided when all have ended
 }
 

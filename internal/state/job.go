@@ -197,6 +197,10 @@ func (j *Job) On(name string) bool {
 	return false
 }
 
+// Holds says whether the job holds what its attempt says: it is active, and not behind
+// another one that still does.
+func (j *Job) Holds() bool { return j.State.Active() && j.Attempt.Behind == 0 }
+
 // LimitLeft is how long the running attempt may run, counted from its start.
 func (j *Job) LimitLeft() sched.Time {
 	switch {

@@ -18,7 +18,7 @@ func (u *LicenseUse) Add(j *Job) {
 	}
 	for _, x := range j.Request.Shape.Licenses {
 		switch {
-		case j.State.Active():
+		case j.Holds():
 			u.Used[x.Name] += x.Count
 		case j.State == job.Queued:
 			u.Asked[x.Name] += x.Count

@@ -56,7 +56,7 @@ func (p *Job) TaskUUID(index int) UUID { return p.UUID.Derive(strconv.Itoa(index
 
 // Summary is what an array's children say of it.
 type Summary struct {
-	Active  int         // tasks that hold an allocation
+	Active  int         // tasks that hold an allocation, or are to have that of another one
 	Waiting indexes.Set // tasks that wait, whether they are jobs yet or not
 	First   *Job        // a task that waits in the queue, nil if none does
 }

@@ -88,7 +88,7 @@ func (j *Job) Charge(r Rank, end sched.Time) accounting.Charge {
 // under way: resources x milliseconds.
 func (v *View) Held(j *Job, now sched.Time) accounting.Amount {
 	sum := j.Used
-	if !j.State.Active() {
+	if !j.Holds() {
 		return sum
 	}
 	sum = sum.Plus(j.Attempt.Used)

@@ -119,3 +119,16 @@ func Held(at *state.Attempt, name string) sched.Allocation {
 	}
 	return all
 }
+
+// FreeOn is what of a node's cores, memory and disk no job holds at a moment, by
+// the time limits of those that run. At 0, which is now, each of them counts: one
+// may run on beyond its limit until it has ended.
+func FreeOn(n *state.Node, jobs *state.Table, at sched.Time) sched.Allocation {
+	free := sched.Allocation{Node: n.Name, MilliCPU: int64(n.Inventory.CPUs) * 1000, MemMiB: n.Inventory.MemBytes >> 20, DiskMiB: n.Inventory.DiskBytes >> 20}
+	for _, num := range n.Jobs {
+		if j := jobs.Get(num); j.Holds() && (at == 0 || j.Attempt.Start+j.LimitLeft() > at) {
+			free = Without(free, Held(j.Attempt, n.Name))
+		}
+	}
+	return free
+}

@@ -216,7 +216,7 @@ func (o *ownerCount) add(v *state.View, j *state.Job) {
 		}
 		*o.qN++
 	}
-	if !j.State.Active() {
+	if !j.Holds() {
 		return
 	}
 	for _, r := range j.Attempt.Ranks {

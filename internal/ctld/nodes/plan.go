@@ -53,6 +53,9 @@ type planner struct {
 func (p *planner) running(name string) {
 	for _, num := range p.view.Node(name).Jobs {
 		j := p.view.Job(num)
+		if !j.Holds() {
+			continue
+		}
 		var held []sched.Allocation
 		for _, r := range j.Attempt.Ranks {
 			held = append(held, r.Alloc)

@@ -202,8 +202,12 @@ func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) 
 				continue
 			}
 			o.Paused, o.Go = j.Attempt.Paused != "", j.MayBegin(i)
+			if before := v.Job(j.Attempt.Behind); before != nil && !j.Holds() {
+				id := before.RankID(0)
+				o.After = &id
+			}
 			if e := j.Ending; e != nil {
-				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text}
+				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text, Ahead: e.Ahead}
 			}
 			for _, sent := range j.Attempt.Sent {
 				o.Signals = append(o.Signals, api.Signal{Seq: sent.Seq, Name: sent.Name})
