@@ -36,6 +36,9 @@ func (e *elected) tell() {
 func (r *Replica) noteElections(ctx context.Context) {
 	seen := make(chan raft.Observation, 1)
 	o := raft.NewObserver(seen, false, func(o *raft.Observation) bool { // one that is dropped came while another one waits to be told
+		if vote, is := o.Data.(raft.RequestVoteRequest); is {
+			r.asked(vote)
+		}
 		_, is := o.Data.(raft.LeaderObservation)
 		return is
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"syscall"
 	"time"
 
@@ -53,18 +52,25 @@ func (r *Replica) watch(ctx context.Context) {
 }
 
 // succeed has this member stand for leader at once, without the patience for silent ones, where nobody listens any more at
-// the address of who leads. Members do so in turn, that they do not take each other's votes: whoever comes
-// later does it only if the one before got no majority.
+// the address of who leads. Members would take each other's votes, and the next election comes after their patience: so
+// the first by name of those that run stands, however long its disk takes for a vote, and another one where that one lacks an entry.
 func (r *Replica) succeed(ctx context.Context, since time.Time) {
-	leader, address, turn := r.heir()
-	if turn == 0 || !r.refuses(ctx, leader, address, since) || !rest(ctx, time.Until(since.Add(time.Duration(turn)*r.patience()/4))) {
+	leader, before, ok := r.heir()
+	if !ok || !r.refuses(ctx, leader.Name, leader.Address, since) {
+		return
+	}
+	select {
+	case <-r.lacks: // of an earlier election
+	default:
+	}
+	if !rest(ctx, time.Until(since.Add(time.Duration(1+len(before))*r.patience()/4))) || r.anyRuns(before) && !r.standsInVain(ctx) {
 		return
 	}
 	// One that is alive has called again by now, even if it cannot be reached from here.
-	if !r.silent(leader, since) {
+	if !r.silent(leader.Name, since) {
 		return
 	}
-	r.cfg.Log.Info("the controller that led has ended: this one stands for it", "leader", leader)
+	r.cfg.Log.Info("the controller that led has ended: this one stands for it", "leader", leader.Name)
 	self := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(r.cfg.Name), Addr: []byte(r.cfg.Address)}
 	err := r.trans.TimeoutNow(raft.ServerID(r.cfg.Name), raft.ServerAddress(r.cfg.Address), &raft.TimeoutNowRequest{RPCHeader: self}, &raft.TimeoutNowResponse{})
 	if err != nil {
@@ -72,27 +78,58 @@ func (r *Replica) succeed(ctx context.Context, since time.Time) {
 	}
 }
 
-// heir tells who leads, and which one this member is of those whose word counts beside it. Turn is 0 where nobody
-// else leads, or this one's word does not count.
-func (r *Replica) heir() (leader, address string, turn int) {
+// heir tells who leads, and which of the others whose word counts come before this one. False: nobody else leads, or this
+// one's word does not count.
+func (r *Replica) heir() (leader Member, before []Member, ok bool) {
 	members, err := r.Members()
 	if err != nil {
-		return "", "", 0
+		return Member{}, nil, false
 	}
-	var names []string
 	for _, m := range members {
 		switch {
 		case m.Leads:
-			leader, address = m.Name, m.Address
-		case m.Voter:
-			names = append(names, m.Name)
+			leader = m
+		case m.Name == r.cfg.Name:
+			ok = m.Voter
+		case m.Voter && m.Name < r.cfg.Name:
+			before = append(before, m)
 		}
 	}
-	if leader == "" || leader == r.cfg.Name {
-		return "", "", 0
+	return leader, before, ok && leader.Name != ""
+}
+
+// anyRuns says whether one of some members can be reached.
+func (r *Replica) anyRuns(list []Member) bool {
+	for _, m := range list {
+		if c, err := r.cfg.Dial(m.Address, r.patience()/4); err == nil {
+			_ = c.Close() // nothing was said
+			return true
+		}
 	}
-	slices.Sort(names)
-	return leader, address, slices.Index(names, r.cfg.Name) + 1
+	return false
+}
+
+// standsInVain waits for as long as silence is borne whether a member stands that lacks an entry which this one has: it gets no vote
+// from here.
+func (r *Replica) standsInVain(ctx context.Context) bool {
+	select {
+	case <-r.lacks:
+		return true
+	case <-ctx.Done():
+	case <-time.After(r.patience()):
+	}
+	return false
+}
+
+// asked notes of one that stands whether it lacks an entry.
+func (r *Replica) asked(by raft.RequestVoteRequest) {
+	if by.LastLogIndex >= r.raft.LastIndex() {
+		return
+	}
+	select {
+	case r.lacks <- struct{}{}:
+	default: // it is known
+	}
 }
 
 // refuses says whether the machine of who leads says that nobody listens at its address. Until it does, or something

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // words is a log that can be read while it is written.
@@ -92,5 +95,44 @@ func TestLeaderUnheard(t *testing.T) {
 	b.cfg.Dial = refused
 	if log.has(stands) || all[0].r.Leader() != "a" {
 		t.Errorf("%s leads after a live one was called gone", all[0].r.Leader())
+	}
+}
+
+// TestFirstStands: a member leaves it to those that run and come before it to stand, unless one of these stands that lacks an entry.
+func TestFirstStands(t *testing.T) {
+	t.Parallel()
+	all, _ := patientTrio(t)
+	b, c := all[1].r, all[2].r
+	if leader, before, ok := b.heir(); leader.Name != "a" || len(before) > 0 || !ok {
+		t.Errorf("b comes after %v, when %s led: %t", before, leader.Name, ok)
+	}
+	leader, before, ok := c.heir()
+	if leader.Name != "a" || len(before) != 1 || before[0].Name != "b" || !ok {
+		t.Fatalf("c comes after %v, when %s led: %t", before, leader.Name, ok)
+	}
+	if _, _, ok := all[0].r.heir(); ok {
+		t.Error("who leads would stand")
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	for name, tc := range map[string]struct {
+		last uint64
+		vain bool
+	}{"has all": {c.raft.LastIndex(), false}, "has more": {c.raft.LastIndex() + 1, false}, "lacks one": {c.raft.LastIndex() - 1, true}} {
+		c.asked(raft.RequestVoteRequest{LastLogIndex: tc.last})
+		ctx := t.Context()
+		if !tc.vain {
+			ctx = over
+		}
+		if got := c.standsInVain(ctx); got != tc.vain {
+			t.Errorf("%s: it stands in vain: %t", name, got)
+		}
+	}
+	if !c.anyRuns(before) {
+		t.Error("b cannot be reached")
+	}
+	all[1].stop()
+	if c.anyRuns(before) {
+		t.Error("b can be reached after its end")
 	}
 }

@@ -49,6 +49,7 @@ type Replica struct {
 	trans *exchanges
 
 	ended   chan struct{} // a connection from another member has
+	lacks   chan struct{} // one that stands lacks an entry which this one has
 	unwatch func()        // ends watch, and waits for it
 	elected elected
 }
@@ -65,7 +66,7 @@ const (
 // Open opens this member's store and log. Where there is no log yet, this is the first
 // member: its store, which is made if there is none, is what the others will get.
 func Open(c Config) (*Replica, error) {
-	r := &Replica{cfg: c, fsm: newMachine(c.Store, c.Log), ended: make(chan struct{}, 1), unwatch: func() {}}
+	r := &Replica{cfg: c, fsm: newMachine(c.Store, c.Log), ended: make(chan struct{}, 1), lacks: make(chan struct{}, 1), unwatch: func() {}}
 	r.trans = newExchanges(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream{c.Listener, c.Dial, r.ended}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
 	}))
