@@ -50,14 +50,14 @@ var below = map[string][]string{
 	"internal/control/reboot":  {"sched", "internal/job", "internal/node", "internal/state"},
 	"internal/control/heard":   {"sched", "internal/state"},
 	"internal/control/idle":    {"sched", "internal/job", "internal/state"},
-	"internal/control/picture": {"sched", "internal/control/need", "internal/job", "internal/state"},
+	"internal/control/picture": {"sched", "internal/control/depend", "internal/control/need", "internal/job", "internal/state"},
 	"internal/control/ranks":   {"sched", "sched/words", "internal/job", "internal/node", "internal/state"},
 	"internal/control/retry":   {"sched", "internal/job", "internal/node", "internal/state"},
 	"internal/control/given":   {"sched", "internal/control/moments", "internal/control/ranks", "internal/job", "internal/state"},
 	"internal/control/resolve": {"sched", "internal/control/array", "internal/control/depend", "internal/job", "internal/state"},
 	"internal/control": {"internal/control/given", "internal/control/resolve", "internal/control/ledger", "internal/control/templates", "internal/control/effects", "internal/job/indexes", "internal/control/moments", "internal/control/partition", "sched", "accounting", "internal/job", "oci/ref", "internal/node", "internal/state", "sched/predict", "sched/words",
 		"internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/heard", "internal/control/idle", "internal/control/picture",
-		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur"},
+		"internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/array", "internal/control/depend", "internal/control/quota", "internal/control/launches", "internal/control/need", "internal/control/recur", "internal/control/standby"},
 	"internal/store":       {"internal/job", "internal/state", "internal/store/floor", "oci/boot"},
 	"internal/store/floor": {}, "internal/replica": {"internal/store", "oci/atomicfile", "oci/boot"},
 	"internal/tree":            {},
@@ -74,7 +74,7 @@ var below = map[string][]string{
 		"internal/ctld/events", "internal/ctld/jobs", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail",
 		"internal/ctld/meter", "internal/ctld/nodes", "internal/ctld/route", "internal/ctld/rules", "internal/ctld/samples",
 		"internal/ctld/site", "internal/ctld/streams", "internal/ctld/usage", "internal/job", "internal/metrics", "internal/pki",
-		"internal/state", "internal/store", "sched", "internal/ctld/ids", "internal/ctld/conns", "internal/ctld/login", "internal/ctld/trees", "internal/tree", "internal/ctld/webhook", "internal/ctld/keep", "internal/ctld/curves", "internal/ctld/convert", "internal/ctld/archive", "internal/web", "internal/ctld/scrub", "internal/ctld/whatif", "internal/client", "internal/ctld/ports"},
+		"internal/state", "internal/store", "sched", "internal/ctld/ids", "internal/ctld/conns", "internal/ctld/login", "internal/ctld/trees", "internal/tree", "internal/ctld/webhook", "internal/ctld/keep", "internal/ctld/curves", "internal/ctld/convert", "internal/ctld/archive", "internal/web", "internal/ctld/scrub", "internal/ctld/whatif", "internal/client", "internal/ctld/ports", "internal/ctld/follow"},
 	"internal/ctld/keep": {"oci/atomicfile", "oci/logs"}, "internal/ctld/archive": {}, "internal/ctld/curves": {"internal/node", "oci/atomicfile"}, "internal/ctld/convert": {"internal/api", "internal/ctld/access", "internal/ctld/places", "internal/job", "internal/job/importer"},
 	"internal/ctld/trees": {"internal/api", "internal/ctld/access", "internal/ctld/jobstore", "internal/job", "internal/tree", "oci/atomicfile"},
 	"internal/ctld/access": {"internal/control/launches", "internal/job", "internal/node", "internal/api", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
@@ -223,7 +223,8 @@ var below = map[string][]string{
 	"oci/apparmor":              {},
 	"internal/noded/account":    {"internal/job", "internal/noded/reason", "oci/atomicfile", "oci/userns", "internal/node", "internal/units"},
 	"internal/ctld/ids":         {"internal/ctld/loop", "internal/ctld/wire", "internal/node", "internal/state"},
-	"internal/control/moments":  {"sched", "internal/job"}, "internal/control/partition": {"sched", "sched/words", "internal/job", "internal/state"},
+	"internal/control/standby":  {"internal/control/picture", "internal/job", "internal/state", "sched"}, "internal/ctld/follow": {"internal/control/standby", "internal/job", "internal/store"},
+	"internal/control/moments": {"sched", "internal/job"}, "internal/control/partition": {"sched", "sched/words", "internal/job", "internal/state"},
 	"internal/control/ledger":    {"accounting", "internal/control/effects", "internal/state", "sched"},
 	"internal/control/templates": {"internal/control/recur", "internal/job", "internal/state", "sched"},
 	"internal/control/effects":   {"sched", "internal/job", "internal/node", "internal/state"},
@@ -246,4 +247,4 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos", "internal/fleet", "internal/lab"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"internal/launch/pmix/wire", "sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/sizes", "internal/job/nodelist", "internal/job/expand", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/heard", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/given", "internal/control/resolve", "internal/control/partition", "internal/control/recur", "internal/control/array", "internal/control/depend", "internal/sim", "internal/sim/outlook", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/models", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"internal/launch/pmix/wire", "sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/sizes", "internal/job/nodelist", "internal/job/expand", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/heard", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/given", "internal/control/resolve", "internal/control/partition", "internal/control/recur", "internal/control/standby", "internal/control/array", "internal/control/depend", "internal/sim", "internal/sim/outlook", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/models", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"gbatch/internal/ctld/follow"
 	"gbatch/internal/replica"
 )
 
@@ -57,6 +58,7 @@ type elector struct {
 	kill    context.CancelFunc
 	disk    *disk
 	fsm     *replica.Machine
+	jobs    *follow.Jobs  // in step with its store while it does not lead
 	elected chan struct{} // it leads
 	agreed  chan struct{} // there is more to apply
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,10 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/control/effects"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/follow"
 	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobs"
 	"gbatch/internal/ctld/jobstore"
@@ -27,6 +30,7 @@ import (
 	"gbatch/internal/replica"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
+	"gbatch/sched"
 )
 
 // machineOfController is where the controller runs. Its disk outlives processes.
@@ -133,11 +137,11 @@ func (c *machineOfController) open() (p *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.openOn(st, loop.OpenClockBy(filepath.Join(c.w.dir, "clock"), "boot", c.readings(), c.w.log), nil)
+	return c.openOn(st, loop.OpenClockBy(filepath.Join(c.w.dir, "clock"), "boot", c.readings(), c.w.log), nil, nil)
 }
 
-// openOn puts a process together that stores there. Lead is of one of several.
-func (c *machineOfController) openOn(st *store.Store, clock *loop.Clock, lead *replica.Lead) (p *process, err error) {
+// openOn puts a process together that stores there. Lead is of one of several, which has followed with some jobs.
+func (c *machineOfController) openOn(st *store.Store, clock *loop.Clock, lead *replica.Lead, followed *follow.Jobs) (p *process, err error) {
 	w := c.w
 	p = &process{w: w, disk: c.disk, store: st, lead: lead}
 	p.ctx, p.kill = context.WithCancel(context.Background())
@@ -145,14 +149,7 @@ func (c *machineOfController) openOn(st *store.Store, clock *loop.Clock, lead *r
 	if err != nil {
 		return nil, err
 	}
-	if p.ctl, err = control.New(rules, p.store.Epoch()); err != nil {
-		return nil, err
-	}
-	take := p.ctl.Load
-	if w.plant.load != nil {
-		take = w.plant.load(p.ctl)
-	}
-	if err := p.store.Load(take); err != nil {
+	if err := p.fill(rules, followed); err != nil {
 		return nil, err
 	}
 	now := clock.Now()
@@ -176,6 +173,44 @@ func (c *machineOfController) openOn(st *store.Store, clock *loop.Clock, lead *r
 	}
 	p.loop.Hooks = checks{w, p}
 	return p, p.handlers(c, meters)
+}
+
+// fill makes a controller of what is stored.
+func (p *process) fill(rules control.Config, followed *follow.Jobs) (err error) {
+	if followed == nil || p.w.plant.load != nil {
+		if p.ctl, err = control.New(rules, p.store.Epoch()); err != nil {
+			return err
+		}
+		take := p.ctl.Load
+		if p.w.plant.load != nil {
+			take = p.w.plant.load(p.ctl)
+		}
+		return p.store.Load(take)
+	}
+	jobs, _, err := followed.Take(p.store)
+	if err != nil {
+		return err
+	}
+	stored := standby.New()
+	if err := p.store.All(state.KindJob, func(r state.Record) error { return stored.Put(r.Job, r.Value) }); err != nil {
+		return err
+	}
+	if a, b := jobsText(stored), jobsText(jobs); a != b {
+		p.w.audit.violation("one that followed has other jobs than its store:\n%s\nstored:\n%s", b, a)
+	}
+	if p.ctl, err = control.Of(rules, p.store.Epoch(), jobs); err != nil {
+		return err
+	}
+	return p.store.LoadBeside(p.ctl.Load)
+}
+
+func jobsText(jobs *standby.Jobs) string {
+	var b strings.Builder
+	for j := range jobs.Table.All() {
+		_, waits := jobs.Sched.Waiting(sched.JobID(j.Number))
+		fmt.Fprintf(&b, "%s %t %t\n", state.Encode(j), waits, jobs.ByUUID[j.UUID] == j.Number)
+	}
+	return b.String()
 }
 
 // handlers are those of nodes and of submissions.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"gbatch/internal/ctld/follow"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/replica"
 	"gbatch/internal/store"
@@ -91,14 +92,15 @@ func (m *member) start() {
 	m.opening = true
 	disk, kept := m.disk, m.kept
 	m.mu.Unlock()
-	machine, err := replica.OpenMachine(store.Config{Dir: "db", FS: disk, Log: m.w.log}, m.elapsed, m.w.log)
+	jobs := &follow.Jobs{}
+	machine, err := replica.OpenMachine(store.Config{Dir: "db", FS: disk, Log: m.w.log, Applied: jobs.Applied}, m.elapsed, m.w.log)
 	if err != nil {
 		m.w.audit.violation("controller %d does not start: %v", m.id, err)
 		return
 	}
 	ctx, kill := context.WithCancel(context.Background())
 	e := newElector(m, ctx, machine)
-	e.kill, e.disk, e.kept = kill, disk, kept
+	e.kill, e.disk, e.kept, e.jobs = kill, disk, kept, jobs
 	m.run(e)
 	m.mu.Lock()
 	m.elector, m.opening = e, false
@@ -163,7 +165,17 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	if err := l.Begin(); err != nil {
 		return err
 	}
-	p, err := m.openOn(l.Store, clock, l)
+	defer func() { // it follows again, and reads what there is
+		e.jobs.Begin()
+		for all := false; !all && e.ctx.Err() == nil; {
+			var err error
+			if all, err = e.jobs.Read(l.Store); err != nil {
+				m.w.note("controller %d reads no further: %v", m.id, err)
+				return
+			}
+		}
+	}()
+	p, err := m.openOn(l.Store, clock, l, e.jobs)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/partition"
 	"gbatch/internal/control/quota"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/control/templates"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -73,28 +74,31 @@ type Controller struct {
 	step    step                          // the last one
 	loading map[job.Number][]state.Record // of arrays, until all are there
 	pasts   map[string][]state.NodeChange // of nodes, until these are there
-	ahead   *state.Ahead                  // of jobs, until all are there
+	standby *standby.Jobs                 // all jobs, until the rest is there
 }
 
 // New returns an empty controller. Epoch must be larger than that of any
 // earlier start on the same records.
-func New(cfg Config, epoch uint64) (*Controller, error) {
-	st, err := sched.New(cfg.Policy)
-	if err != nil {
+func New(cfg Config, epoch uint64) (*Controller, error) { return Of(cfg, epoch, standby.New()) }
+
+// Of is New for jobs that are known, which are its own from here on. Their records need not be loaded.
+func Of(cfg Config, epoch uint64, all *standby.Jobs) (*Controller, error) {
+	if err := all.Sched.SetPolicy(cfg.Policy); err != nil {
 		return nil, fmt.Errorf("scheduling policy: %w", err)
 	}
-	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}, ahead: state.NewAhead()}
+	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}, standby: all}
 	p := &c.parts
-	p.cfg, p.intern, p.out = &cfg, c.ahead.Interner, &effects.Output{NoRecords: cfg.NoRecords}
+	p.cfg, p.intern, p.out = &cfg, all.Intern, &effects.Output{NoRecords: cfg.NoRecords}
+	var err error
 	if p.ledger, err = ledger.New(ledger.Rules{Accounts: &p.cfg.Accounting, Policy: &p.cfg.Policy}, p.out); err != nil {
 		return nil, err
 	}
-	p.queue = &queue{sched: st, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
+	p.queue = &queue{sched: all.Sched, due: true, promised: map[job.Number]sched.Time{}, cfg: p.cfg, ledger: p.ledger, out: p.out}
 	p.nodes = &nodes{epoch: epoch, queue: p.queue, out: p.out, cfg: p.cfg}
 	p.templates, p.limits, p.idle = &templates.Set{}, &limits{}, idle.Jobs{}
 	p.warnings = &warnings{}
 	p.jobs = &jobs{
-		byUUID: map[[16]byte]job.Number{}, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
+		byUUID: all.ByUUID, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
 		templates: p.templates, limits: p.limits, warnings: p.warnings, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
 	}
 	p.attempts = &attempts{jobs: p.jobs, nodes: p.nodes, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg}

@@ -112,6 +112,9 @@ func (t *jobs) sortEnded() {
 // recount counts anew, when of loaded arrays the tasks are known.
 func (t *jobs) recount() {
 	t.waiting = t.count()
+	for j := range t.all() {
+		t.next = max(t.next, j.Number+1)
+	}
 	t.owned.Recount(&t.table)
 }
 

@@ -4,43 +4,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gbatch/accounting"
 	"gbatch/internal/control/fit"
 	"gbatch/internal/control/heard"
 	"gbatch/internal/control/picture"
 	"gbatch/internal/control/quota"
-	"gbatch/internal/job"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
-
-// ReadAhead hands over what was read of the records before. It comes before the first Load.
-func (c *Controller) ReadAhead(a *state.Ahead) { c.ahead, c.intern = a, a.Interner }
 
 // Load takes one stored record, in any order, before the first Apply. Kinds
 // that the table does not need (documents, secrets, events, attempts, UUIDs)
 // are ignored. Call Loaded after the last.
 func (c *Controller) Load(r state.Record) error {
 	switch r.Kind {
-	case state.KindJob, state.KindHistory:
+	case state.KindJob:
+		return c.standby.Put(r.Job, r.Value)
+	case state.KindHistory:
 		c.jobs.next = max(c.jobs.next, r.Job+1)
-		if r.Kind == state.KindHistory {
-			return nil
-		}
-		j, err := c.ahead.Take(r.Job, r.Value)
-		if err != nil {
-			return err
-		}
-		if j.State == job.OnHold && j.Reason == job.ByAdmin && !strings.HasPrefix(j.Text, "held by ") {
-			j.Reason = job.Server // restored by a version that did not tell it from what operators hold
-		}
-		c.jobs.put(nil, j)
-		if j.Cron != nil && !j.State.Final() {
-			c.templates.Add(j.Number)
-		}
 	case state.KindTasks:
 		r.Value = slices.Clone(r.Value) // it is looked at when all are there
 		c.loading[r.Job] = append(c.loading[r.Job], r)
@@ -104,25 +88,17 @@ func (c *Controller) Loaded(now sched.Time) error {
 		v.Version = c.nodes.version()
 		c.nodes.set(v)
 	}
+	c.jobs.table = c.standby.Table
 	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
 	c.nodes.loading, c.pasts, c.nodes.there = false, nil, heard.Note{}
-	c.loading, c.ahead, c.jobs.loaded, c.jobs.loadedAt = nil, nil, c.jobs.next, now
+	c.loading, c.standby = nil, nil
 	c.jobs.recount()
+	c.jobs.loaded, c.jobs.loadedAt = c.jobs.next, now
 	for j := range c.jobs.all() {
-		if !j.State.Final() {
-			c.jobs.watchLimit(j)
-			c.jobs.watchWarning(j)
-		}
-		switch {
-		case j.Tasks != nil:
-		case j.State == job.Queued:
-			c.jobs.enqueue(j)
-		case j.State.Active():
-			if err := c.loadActive(j); err != nil {
-				return fmt.Errorf("job %d: %w", j.Number, err)
-			}
+		if err := c.loadJob(j); err != nil {
+			return fmt.Errorf("job %d: %w", j.Number, err)
 		}
 	}
 	if err := c.ledger.Loaded(c.jobs.charges()); err != nil {
@@ -136,6 +112,27 @@ func (c *Controller) Loaded(now sched.Time) error {
 	}
 	c.queue.due = true
 	c.out.Begin(now, c.cfg.NoRecords) // all of it is stored
+	return nil
+}
+
+// loadJob tells the parts of a job what the table has.
+func (c *Controller) loadJob(j *state.Job) error {
+	if j.State.Final() {
+		c.jobs.ended = append(c.jobs.ended, j.Number)
+		return nil
+	}
+	c.jobs.watchLimit(j)
+	c.jobs.watchWarning(j)
+	switch {
+	case j.Cron != nil:
+		c.templates.Add(j.Number)
+	case j.State.Active() && j.Tasks == nil:
+		return c.loadActive(j)
+	case standby.Waits(j) && (j.Parent > 0 || j.Submitted > c.out.Now):
+		c.jobs.enqueue(j)
+	case standby.Waits(j): // it is in the queue
+		j.Ref, _ = c.queue.sched.Ref(sched.JobID(j.Number))
+	}
 	return nil
 }
 

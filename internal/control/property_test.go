@@ -2,13 +2,19 @@ package control
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"gbatch/internal/control/effects"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/job"
 	"gbatch/internal/job/indexes"
 	"gbatch/internal/node"
@@ -18,10 +24,11 @@ import (
 
 // TestAnyHistory drives the controller through random histories. After every
 // step all invariants hold; a restart from the records at any point gives the
-// same jobs; a task never has two live attempts; a final job never changes.
+// same jobs, and so does one that follows and takes up; a task never has two live attempts; a final job never changes.
 func TestAnyHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
+		w.warm = standby.New()
 		final := map[job.Number]string{}
 		for i := range 3 {
 			w.node(fmt.Sprintf("n%d", i), 4, gpus{i, "H100"}, "one")
@@ -44,7 +51,7 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "reinstall", "reserve", "unreserve", "resize", "resize"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "take up", "reinstall", "reserve", "unreserve", "resize", "resize"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
@@ -79,6 +86,8 @@ func (w *world) randomStep(rt *rapid.T) {
 		if diff := gocmp.Diff(before, w.jobs()); diff != "" {
 			rt.Fatalf("jobs after a restart differ (-before +after):\n%s", diff)
 		}
+	case "take up":
+		w.takeUp(rt)
 	case "reserve":
 		w.apply(Reserve{Window: sched.Window{Name: "w", Start: w.now, End: w.now + sched.Time(rapid.IntRange(1, 600).Draw(rt, "seconds"))*sched.Second,
 			Nodes: []string{"n1"}, GPUsPerNode: rapid.IntRange(0, 2).Draw(rt, "GPUs kept"), Maintenance: true}, Every: rapid.SampledFrom([]*state.Every{nil, {Cron: "*/20 * * * *"}}).Draw(rt, "again"), Zone: time.UTC})
@@ -90,6 +99,60 @@ func (w *world) randomStep(rt *rapid.T) {
 	case "reinstall":
 		w.node("n1", 4, gpus{1, "H100"}, rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
 	}
+}
+
+// takeUp has one that followed go on, which knows all that one does that was started anew, and decides the same.
+func (w *world) takeUp(rt *rapid.T) {
+	w.epoch++
+	follower, err := Of(w.cfg, w.epoch, w.warm)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	w.warm = standby.New()
+	for _, k := range slices.Sorted(maps.Keys(w.stored)) {
+		r := w.stored[k]
+		if r.Kind == state.KindJob {
+			err = w.warm.Put(r.Job, r.Value) // for the next time
+		} else {
+			err = follower.Load(r)
+		}
+		if err != nil {
+			rt.Fatal(err)
+		}
+	}
+	if err := errors.Join(follower.Loaded(w.now), follower.Check()); err != nil {
+		rt.Fatal(err)
+	}
+	w.epoch-- // both begin at the same
+	w.restart()
+	what := func(c *Controller) (string, string, effects.Set, []sched.Reservation) {
+		first := c.View(w.now)
+		eff := c.Schedule(w.now)
+		plan, _ := c.Plan()
+		return everything(first), everything(c.View(w.now)), eff, plan.Reservations
+	}
+	was, is, did, plans := what(w.c)
+	gotWas, gotIs, gotDid, gotPlans := what(follower)
+	if diff := gocmp.Diff(was, gotWas) + gocmp.Diff(is, gotIs) + gocmp.Diff(plans, gotPlans); diff != "" {
+		rt.Fatalf("what one has that followed (-started anew +followed):\n%s", diff)
+	}
+	if diff := gocmp.Diff(did.Records, gotDid.Records); diff != "" {
+		rt.Fatalf("what one stores that followed (-started anew +followed):\n%s", diff)
+	}
+	w.store(did)
+}
+
+// everything is a view, and its jobs and nodes as they would be stored.
+func everything(v *state.View) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, viewText(v), v.Next)
+	for j := range v.All() {
+		fmt.Fprintf(&b, "%s %v\n", state.Encode(j), j.Ref.Since)
+	}
+	for _, n := range v.Nodes {
+		fmt.Fprintf(&b, "%s %d %v\n", state.Encode(n), n.Version, n.Past)
+	}
+	return b.String()
 }
 
 func (w *world) randomStatus(rt *rapid.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gbatch/internal/control/depend"
 	"gbatch/internal/control/effects"
 	"gbatch/internal/control/ledger"
 	"gbatch/internal/control/picture"
@@ -35,21 +34,8 @@ type queue struct {
 // enqueue gives a queued job to the scheduler. The parent is that of a task, else
 // nil. A job of the future, from before the clock was set back, counts as new.
 func (q *queue) enqueue(j, parent *state.Job) {
-	s := picture.Waiting(j)
+	s := picture.Queued(j, parent)
 	s.Submitted = min(s.Submitted, q.out.Now)
-	if parent != nil {
-		s.NotBefore = max(s.NotBefore, depend.Since(parent.Waits))
-	}
-	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
-	if j.Restart != nil {
-		s.Interactive = false // nobody waits at a terminal for it any more
-	}
-	if j.Tries > 0 || j.Restart != nil || parent != nil && parent.First > 0 {
-		s.MaxQueued, s.NotAfter = 0, 0 // it, or its array, has started in time once
-	}
-	if j.Retried != nil {
-		s.NotBefore = max(s.NotBefore, j.Retried.Until)
-	}
 	must(q.sched.Enqueue(s)) // checked when it was submitted
 	j.Ref, _ = q.sched.Ref(s.ID)
 }

@@ -16,6 +16,7 @@ import (
 	"gbatch/accounting"
 	"gbatch/internal/control/ask"
 	"gbatch/internal/control/effects"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -35,6 +36,7 @@ type world struct {
 	epoch  uint64
 	saved  map[string]state.Record // by the command backup
 	moved  []effects.Moved         // until the command told
+	warm   *standby.Jobs           // in step with what is stored; nil: nobody follows
 }
 
 func testConfig() Config {
@@ -80,6 +82,11 @@ func (w *world) restart() {
 
 func (w *world) store(e effects.Set) effects.Set {
 	for _, r := range e.Records {
+		if r.Kind == state.KindJob && w.warm != nil {
+			if err := w.warm.Put(r.Job, r.Value); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 		if r.Value == nil {
 			delete(w.stored, recordKey(r))
 		} else {

@@ -7,21 +7,23 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/copies"
+	"gbatch/internal/ctld/follow"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/trees"
+	"gbatch/internal/pki"
 	"gbatch/internal/replica"
-	"gbatch/internal/state"
 )
 
 // leadership is what a controller has that was chosen among several.
 type leadership struct {
 	*replica.Lead // its store stays open when the server is closed
 	clock         *loop.Clock
-	ahead         *state.Ahead // what was read of the store while another one led
+	jobs          *follow.Jobs // which were read while another one led
 	members       *controllers.Members
 	others        *copies.Others // which take copies of logs and of uploaded directories
 	trees         *trees.Store   // as they came while another one led
-	giveWay       func() error   // frees the addresses, at which who asks was told to wait
+	front         *front         // where who asks was told to wait
+	pki           *pki.Authority // by which that is reached
 }
 
 // fresh is nil while what this controller knows is not behind what another one has decided. A majority is asked, once for

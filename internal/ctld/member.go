@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/copies"
+	"gbatch/internal/ctld/follow"
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
@@ -36,12 +36,13 @@ type Member struct {
 
 	pki     *pki.Authority
 	clock   *loop.Clock
-	ahead   ahead
+	jobs    follow.Jobs // while another one leads
 	replica *replica.Replica
 	asked   atomic.Pointer[replica.Replica] // the same; the others may ask about it while it is opened
 	copies  *copies.Server
 	trees   *trees.Store   // also while this one leads
 	keeping sync.WaitGroup // keepCopies
+	front   atomic.Pointer[front]
 }
 
 // OpenMember opens the store and the log that the controllers have in common. It is not
@@ -64,6 +65,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	if m.pki, err = pki.Open(cfg.Dir, time.Now); err != nil {
 		return nil, err
 	}
+	m.pki.Names = m.names
 	m.trees, err = trees.Open(trees.Config{Dir: filepath.Join(cfg.Dir, site.TreesDir), Now: time.Now, Log: m.log}, m.followed())
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	ln = controllers.Answering(ln, m.statement, m.copies.Take)
 	m.replica, err = replica.Open(replica.Config{
 		Name: cfg.Replica.Name, Address: cfg.Replica.Address(), Dir: cfg.ReplicaPath(),
-		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log, Applied: m.ahead.applied}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
+		Store: store.Config{Dir: filepath.Join(cfg.Dir, site.StoreDir), Log: m.log, Applied: m.jobs.Applied}, Listener: ln, Log: m.log, Patience: time.Duration(cfg.Replica.Patience) * time.Second,
 		NowMS: func() int64 { return int64(m.clock.Now()) },
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
 			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", address, dial)
@@ -89,6 +91,14 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	}
 	m.asked.Store(m.replica)
 	return m, nil
+}
+
+// names are those by which browsers come.
+func (m *Member) names() []string {
+	if f := m.front.Load(); f != nil {
+		return (*f.rules.Load())().ServerNames()
+	}
+	return m.cfg.ServerNames()
 }
 
 // hasKeys refuses a directory without the keys of a site. One that was emptied would else begin a second site at its
@@ -131,27 +141,33 @@ func (m *Member) Close() error {
 // Run takes part until ctx is done, or until this member cannot go on.
 func (m *Member) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		refers, err := m.refer()
-		if err != nil {
-			return err
-		}
-		leads, err := m.follow(ctx)
-		if leads {
-			err = m.lead(ctx, refers)
-		}
-		if err = errors.Join(err, refers()); err != nil || !leads {
+		if err := m.takeTurn(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// takeTurn follows, and leads once if it comes to that.
+func (m *Member) takeTurn(ctx context.Context) error {
+	f, err := m.refer()
+	if err != nil {
+		return err
+	}
+	for leads := true; err == nil && leads && !f.served(); {
+		if leads, err = m.follow(ctx); leads {
+			err = m.lead(ctx, f)
+		}
+	}
+	return errors.Join(err, f.end())
+}
+
 // follow waits until this controller leads. False: ctx is done.
 func (m *Member) follow(ctx context.Context) (leads bool, err error) {
-	m.ahead.begin()
+	m.jobs.Begin()
 	reads, stop := context.WithCancel(ctx)
 	read := make(chan struct{})
-	go func() { m.ahead.follow(reads, m.replica.Read); close(read) }() // ends with reads
+	go func() { m.jobs.Follow(reads, m.replica.Read); close(read) }() // ends with reads
 	m.trees.Rule(m.followed())
 	m.keeping.Go(func() { m.keepCopies(reads) }) // ends with reads; not awaited, as who leads must not wait for it
 	defer func() { stop(); <-read }()
@@ -181,18 +197,8 @@ func (m *Member) keepCopies(ctx context.Context) {
 	logs.Run(ctx)
 }
 
-// listen opens the addresses that a Server has while it leads.
-func (m *Member) listen() ([]net.Listener, error) {
-	lns, err := listenAt(m.cfg, m.log)
-	for i, ln := range lns[min(1, len(lns)):] {
-		lns[i+1] = conns.TLS(ln, m.pki.ServerTLS())
-	}
-	return lns, err
-}
-
-// lead is the controller until this member leads no more. It ends what was answered before as soon as it
-// can answer itself.
-func (m *Member) lead(ctx context.Context, refers func() error) error {
+// lead is the controller until this member leads no more.
+func (m *Member) lead(ctx context.Context, f *front) error {
 	began := time.Now()
 	others := copies.NewOthers(m.cfg.Replica.Name, m.replica.Members, m.pki.CopyTLS)
 	defer others.Close()
@@ -204,7 +210,7 @@ func (m *Member) lead(ctx context.Context, refers func() error) error {
 	}
 	var s *Server
 	if err == nil {
-		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, ahead: m.ahead.take(), members: m.others(), others: others, trees: m.trees, giveWay: refers}, Machine{}, m.log)
+		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, jobs: &m.jobs, members: m.others(), others: others, trees: m.trees, front: f, pki: m.pki}, Machine{}, m.log)
 	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does

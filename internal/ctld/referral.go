@@ -3,11 +3,8 @@ package ctld
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,33 +12,17 @@ import (
 	"gbatch/internal/ctld/site"
 )
 
-// refer answers whoever asks that another controller leads, until it is told to end. It does so, too, while this one
+// refer answers whoever asks that another controller leads. It does so, too, while this one
 // loads what it needs to lead: who is refused a connection waits longer and longer before the next try.
-func (m *Member) refer() (end func() error, err error) {
-	lns, err := m.listen()
-	if err != nil {
-		return nil, err
-	}
+func (m *Member) refer() (*front, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", m.elsewhere)
 	mux.HandleFunc("GET "+api.PathLeader, (&asked{elected: m.replica.Elected}).serve)
-	srv := &http.Server{
-		Handler: signed(m.cfg.Replica.Name, mux), ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	f, err := openFront(&m.cfg, signed(m.cfg.Replica.Name, mux), m.pki, m.log)
+	if err == nil {
+		m.front.Store(f)
 	}
-	ended := make(chan error, len(lns))
-	for _, ln := range lns {
-		go func() { ended <- srv.Serve(ln) }() // ends with Close
-	}
-	return sync.OnceValue(func() error {
-		err := srv.Close()
-		for range lns {
-			if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
-				err = errors.Join(err, e)
-			}
-		}
-		return err
-	}), nil
+	return f, err
 }
 
 // elsewhere is the answer of a controller that does not lead, whatever it is asked.

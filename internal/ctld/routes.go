@@ -2,7 +2,6 @@ package ctld
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"slices"
 
@@ -43,7 +42,7 @@ func (s *Server) routes() []route.Route {
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}
 	tokens := &access.Tokens{Conf: s.rules.Now, Keys: s.keys, Loop: s.loop, Now: s.now}
 	audit := &auditLog{store: s.store}
-	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: func() []net.Listener { return s.lns }}
+	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: s.answersAt}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
 	sessions := &access.Sessions{Tokens: tokens}

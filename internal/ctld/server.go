@@ -122,10 +122,9 @@ func (s *Server) open() error {
 	if err != nil {
 		return err
 	}
-	if s.pki, err = pki.Open(cfg.Dir, s.now); err != nil {
+	if err = s.openPKI(cfg.Dir); err != nil {
 		return err
 	}
-	s.pki.Names = func() []string { return s.rules.Now().ServerNames() }
 	if err = backup.Sweep(cfg.Dir); err != nil {
 		return err
 	}
@@ -176,6 +175,18 @@ func (s *Server) open() error {
 	}
 	s.api = route.New(guard, s.routes())
 	return s.listen()
+}
+
+// openPKI opens the authority. One of several has it already, by which it is reached.
+func (s *Server) openPKI(dir string) (err error) {
+	if s.leads != nil {
+		s.pki = s.leads.pki
+		return nil
+	}
+	if s.pki, err = pki.Open(dir, s.now); err == nil {
+		s.pki.Names = func() []string { return s.rules.Now().ServerNames() }
+	}
+	return err
 }
 
 // job is one that is not over, as it is now; nil: there is none.
@@ -255,16 +266,8 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctl, err := control.New(cc, s.store.Epoch())
+	ctl, ahead, err := s.fill(cc)
 	if err != nil {
-		return nil, err
-	}
-	readAhead := 0
-	if s.leads != nil {
-		readAhead = s.leads.ahead.Len()
-		ctl.ReadAhead(s.leads.ahead)
-	}
-	if err := s.store.Load(ctl.Load); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
 	clock, confirm := s.clock()
@@ -287,8 +290,26 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "readAhead", readAhead, "ms", time.Since(began).Milliseconds())
+	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "ahead", ahead, "ms", time.Since(began).Milliseconds())
 	return l, nil
+}
+
+// fill makes a controller of all that is stored. Ahead is of how many jobs the records were read before.
+func (s *Server) fill(rules control.Config) (ctl *control.Controller, ahead int, err error) {
+	if s.leads == nil {
+		if ctl, err = control.New(rules, s.store.Epoch()); err == nil {
+			err = s.store.Load(ctl.Load)
+		}
+		return ctl, 0, err
+	}
+	jobs, ahead, err := s.leads.jobs.Take(s.store)
+	if err == nil {
+		ctl, err = control.Of(rules, s.store.Epoch(), jobs)
+	}
+	if err == nil {
+		err = s.store.LoadBeside(ctl.Load)
+	}
+	return ctl, ahead, err
 }
 
 // clock is what the controller counts by, and what asks whether it still leads; nil: it is the
@@ -329,38 +350,22 @@ func logsOf(conf func() *site.Config, now func() time.Time, log *slog.Logger) ke
 	}}
 }
 
-// fewConnections is for how many the controller says that there will not be enough.
-const fewConnections = 1000
-
-// boundConnections makes the table of connections, by what the limit of open files
-// leaves.
-func (s *Server) boundConnections() error {
-	most, err := conns.Most()
-	if err != nil {
+// boundConnections gives the server its table of connections. One of several has that of its front, with those that came before it led.
+func (s *Server) boundConnections() (err error) {
+	if s.leads != nil {
+		now := s.rules.Now
+		s.leads.front.rules.Store(&now)
+		s.conns = s.leads.front.table
+	} else if s.conns, err = newTable(func() conns.Bounds { return boundsOf(s.rules.Now()) }, s.log); err != nil {
 		return err
 	}
-	if most < fewConnections {
-		s.log.Warn("few files may be open: raise the limit (LimitNOFILE of the unit)", "connections", most)
-	}
-	s.conns = conns.New(conns.Config{
-		Bounds: func() conns.Bounds {
-			c := s.rules.Now()
-			all := most
-			if n := c.Connections.Total; n > 0 {
-				all = min(all, n)
-			}
-			return conns.Bounds{All: all, PerAddress: c.Connections.PerAddress, PerUser: func(name string) int { return int(c.Limits.Of(name).Connections) }}
-		},
-		Opened: s.meters.Connections, Refused: s.meters.Refused, Log: s.log,
-	})
+	s.conns.Tell(s.meters.Connections, s.meters.Refused)
 	return nil
 }
 
 func (s *Server) listen() error {
 	if s.leads != nil {
-		if err := s.leads.giveWay(); err != nil {
-			return err
-		}
+		return nil
 	}
 	lns, err := s.listeners()
 	for i, ln := range lns {
@@ -372,10 +377,18 @@ func (s *Server) listen() error {
 	return err
 }
 
+// answersAt is where it is reached.
+func (s *Server) answersAt() []net.Listener {
+	if s.leads != nil {
+		return s.leads.front.lns
+	}
+	return s.lns
+}
+
 // Addresses are what the server listens on, the socket first.
 func (s *Server) Addresses() []string {
 	var out []string
-	for _, ln := range s.lns {
+	for _, ln := range s.answersAt() {
 		switch ln.Addr().Network() {
 		case "unix":
 			out = append(out, "unix://"+ln.Addr().String())
@@ -399,15 +412,6 @@ func (s *Server) handler() http.Handler {
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	srv := &http.Server{
-		Handler: s.handler(), ConnContext: conns.Context, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 256 << 10, MaxReceiveBufferPerStream: 128 << 10, // of one browser
-			WriteByteTimeout: time.Minute,
-		},
-		BaseContext: func(net.Listener) context.Context { return ctx }, // long polls end when the server does
-	}
 	var g errgroup.Group
 	g.Go(func() error { // the loop
 		defer cancel()
@@ -430,15 +434,10 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		}
 	})
-	for _, ln := range s.lns {
-		g.Go(func() error { // one for each listener
-			defer cancel()
-			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-				return fmt.Errorf("serve %s: %w", ln.Addr(), err)
-			}
-			return nil
-		})
-	}
+	g.Go(func() error { // who asks
+		defer cancel()
+		return s.answer(ctx)
+	})
 	// Streams of changes, shares for those who scrape, mail, words to services, directories that
 	// no job needs, logs, curves, damage, ports: each works until ctx is done.
 	work := []func(context.Context){s.changes.Run, s.scrape.Run, s.hooks.Run, s.trees.Run, s.kept.Run, s.kept.RunArchive, s.kept.RunCopies, s.curves.Run, s.scrub().Run, s.ports.Run}
@@ -452,18 +451,31 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	g.Go(func() error { // ends the listeners
-		<-ctx.Done()
-		quick, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer done()
-		if err := srv.Shutdown(quick); err != nil {
-			return srv.Close()
-		}
-		return nil
-	})
 	err := g.Wait()
 	s.streams.Wait()
 	return err
+}
+
+// answer serves who asks until ctx is done, or until a listener has ended.
+func (s *Server) answer(ctx context.Context) error {
+	if s.leads != nil {
+		s.leads.front.serve(ctx, s.handler())
+		return nil // its own end says what went wrong
+	}
+	srv := newHTTP(s.handler(), s.log)
+	srv.BaseContext = func(net.Listener) context.Context { return ctx } // long polls end when the server does
+	g, down := errgroup.WithContext(ctx)
+	for _, ln := range s.lns {
+		g.Go(func() error { // one for each listener
+			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+			}
+			return nil
+		})
+	}
+	<-down.Done()
+	shut(ctx, srv)
+	return g.Wait()
 }
 
 // Close releases what Open took, after Run has returned.

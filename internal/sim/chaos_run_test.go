@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/control/amend"
 	"gbatch/internal/control/ask"
 	"gbatch/internal/control/effects"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/job"
 	"gbatch/internal/job/indexes"
 	"gbatch/internal/node"
@@ -56,15 +57,16 @@ type Tally struct {
 
 // chaos is a history under way.
 type chaos struct {
-	cfg    Chaos
-	rng    *rand.Rand
-	c      *control.Controller
-	now    sched.Time
-	epoch  uint64
-	stored map[string]state.Record
-	nodes  []*fakeNode
-	tally  Tally
-	err    error
+	cfg      Chaos
+	rng      *rand.Rand
+	c        *control.Controller
+	now      sched.Time
+	epoch    uint64
+	stored   map[string]state.Record
+	follower *standby.Jobs // in step with what is stored
+	nodes    []*fakeNode
+	tally    Tally
+	err      error
 
 	asked  map[job.Number]*job.Gbatch // of each job
 	arrays []job.Number
@@ -110,13 +112,22 @@ func (cfg Chaos) Run() (Tally, error) {
 	return x.tally, x.err
 }
 
-// start is a controller on the records that are stored.
+// start is a controller on the records that are stored: every other one knows the jobs, as it has followed.
 func (x *chaos) start() *control.Controller {
 	x.epoch++
-	c, err := control.New(x.cfg.Rules, x.epoch)
+	followed := x.tally.Restarts%2 == 1
+	if !followed {
+		x.follower = standby.New()
+	}
+	c, err := control.Of(x.cfg.Rules, x.epoch, x.follower)
+	x.follower = standby.New()
 	for _, k := range slices.Sorted(maps.Keys(x.stored)) {
-		if err == nil {
-			err = c.Load(x.stored[k])
+		r := x.stored[k]
+		if err == nil && r.Kind == state.KindJob {
+			err = x.follower.Put(r.Job, r.Value)
+		}
+		if err == nil && !(followed && r.Kind == state.KindJob) {
+			err = c.Load(r)
 		}
 	}
 	if err == nil {
@@ -135,6 +146,9 @@ func (x *chaos) fail(err error) {
 // done makes a step's records durable and checks what must hold after it.
 func (x *chaos) done(e effects.Set) {
 	for _, r := range e.Records {
+		if r.Kind == state.KindJob {
+			x.fail(x.follower.Put(r.Job, r.Value))
+		}
 		k := fmt.Sprintf("%c/%d/%d/%s", r.Kind, r.Job, r.Seq, r.Name)
 		if r.Value == nil {
 			delete(x.stored, k)

@@ -41,7 +41,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			var in Interner
 			for range 2 {
-				got, err := in.job(v)
+				got, err := in.Job(v)
 				if err != nil || !bytes.Equal(Encode(got), Encode(want)) {
 					t.Fatalf("%s with what is shared, %s without; %v", Encode(got), Encode(want), err)
 				}

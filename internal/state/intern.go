@@ -16,9 +16,9 @@ type Interner struct {
 	reading  []jsonv2.Options
 }
 
-// job reads a value stored under KindJob as DecodeJob does, but takes its request and owner
+// Job reads a value stored under KindJob as DecodeJob does, but takes its request and owner
 // from those that are kept. A request that was read before is not read again.
-func (in *Interner) job(v []byte) (*Job, error) {
+func (in *Interner) Job(v []byte) (*Job, error) {
 	if in.reading == nil {
 		in.reading = []jsonv2.Options{jsonv1.DefaultOptionsV1(), jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(in.readRequest))}
 	}

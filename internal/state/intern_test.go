@@ -14,7 +14,7 @@ func TestInternedJobs(t *testing.T) {
 	read := func(n uint64, cores int64) *Job {
 		j := &Job{Number: 1, Name: "a", Owner: &Owner{User: "ann"}, Request: &Request{Shape: &sched.Shape{Nodes: 1, MilliCPU: cores}}, Version: n}
 		v := Encode(j)
-		got, err := in.job(v)
+		got, err := in.Job(v)
 		clear(v) // it was only lent
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestInternedJobs(t *testing.T) {
 	if in.Request(Request{Shape: &sched.Shape{Nodes: 1, MilliCPU: 1000}}) != one.Request {
 		t.Error("a new job does not share what jobs ask that were read")
 	}
-	if _, err := in.job([]byte(`{"n":1,"owner":{},"request":null}`)); err == nil {
+	if _, err := in.Job([]byte(`{"n":1,"owner":{},"request":null}`)); err == nil {
 		t.Error("a job that asks nothing was read")
 	}
 }

@@ -210,11 +210,17 @@ func (s *Store) Close() error {
 // Load gives every record that the controller needs at start, by key, and all but the
 // last one of history as they are at one moment. The record's value is only valid during
 // the call.
-func (s *Store) Load(take func(state.Record) error) error {
+func (s *Store) Load(take func(state.Record) error) error { return s.load(take, state.KindJob) }
+
+// LoadBeside is Load for who knows the records of KindJob.
+func (s *Store) LoadBeside(take func(state.Record) error) error { return s.load(take) }
+
+func (s *Store) load(take func(state.Record) error, more ...state.Kind) error {
 	take = named(take)
 	now := s.db.NewSnapshot()
 	every := func(r state.Record) (bool, error) { return true, take(r) }
-	for _, k := range []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindThere, state.KindTasks, state.KindJob} {
+	kinds := []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindThere, state.KindTasks}
+	for _, k := range append(kinds, more...) {
 		in := &pebble.IterOptions{LowerBound: []byte{byte(k)}, UpperBound: after([]byte{byte(k)})}
 		if err := walk(now, in, false, every); err != nil {
 			return errors.Join(err, now.Close())

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"gbatch/internal/control/depend"
 	"gbatch/internal/control/need"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -16,6 +17,25 @@ func Waiting(j *state.Job) sched.Job {
 	s := Job(j.Number, j.Owner, j.Request, j.Submitted)
 	if j.Expected > 0 {
 		s.Predicted = min(j.Expected, s.Limit)
+	}
+	return s
+}
+
+// Queued is a job in the scheduler's queue. The parent is that of a task, else nil.
+func Queued(j, parent *state.Job) sched.Job {
+	s := Waiting(j)
+	if parent != nil {
+		s.NotBefore = max(s.NotBefore, depend.Since(parent.Waits))
+	}
+	s.NotBefore = max(s.NotBefore, depend.Since(j.Waits))
+	if j.Restart != nil {
+		s.Interactive = false // nobody waits at a terminal for it any more
+	}
+	if j.Tries > 0 || j.Restart != nil || parent != nil && parent.First > 0 {
+		s.MaxQueued, s.NotAfter = 0, 0 // it, or its array, has started in time once
+	}
+	if j.Retried != nil {
+		s.NotBefore = max(s.NotBefore, j.Retried.Until)
 	}
 	return s
 }

@@ -50,10 +50,8 @@ type Bounds struct {
 
 // Config is what a table asks of others.
 type Config struct {
-	Bounds  func() Bounds
-	Opened  func(class string, n int) // so many more of a class
-	Refused func(why string)
-	Log     *slog.Logger
+	Bounds func() Bounds
+	Log    *slog.Logger
 }
 
 // Table is the connections that are open. Create it with New.
@@ -61,10 +59,12 @@ type Table struct {
 	Config
 	refusals notice.Notice
 
-	mu     sync.Mutex
-	last   uint64 // number of the last connection
-	open   [classes]int
-	owners map[owner]map[*Conn]struct{} // of those that have connections
+	mu      sync.Mutex
+	opened  func(class string, n int)
+	refused func(why string)
+	last    uint64 // number of the last connection
+	open    [classes]int
+	owners  map[owner]map[*Conn]struct{} // of those that have connections
 }
 
 // owner is who has connections of a class: an address, or a user by number or name.
@@ -75,8 +75,18 @@ type owner struct {
 
 // New has no connections.
 func New(c Config) *Table {
-	return &Table{Config: c, owners: map[owner]map[*Conn]struct{}{},
+	return &Table{Config: c, opened: func(string, int) {}, refused: func(string) {}, owners: map[owner]map[*Conn]struct{}{},
 		refusals: notice.Notice{Log: c.Log, Level: slog.LevelWarn, Text: "connections are refused: there are too many"}}
+}
+
+// Tell has others be told of so many more connections of a class, first of those that are open, and of ones that are refused.
+func (t *Table) Tell(opened func(class string, n int), refused func(why string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opened, t.refused = opened, refused
+	for class, n := range t.open {
+		opened(classNames[class], n)
+	}
 }
 
 // admit finds the place of a new connection, and who has to go for it. ok is false
@@ -174,7 +184,7 @@ func (t *Table) put(c *Conn, o owner) {
 	}
 	t.owners[o][c] = struct{}{}
 	t.open[o.class]++
-	t.Opened(classNames[o.class], +1)
+	t.opened(classNames[o.class], +1)
 }
 
 func (t *Table) remove(c *Conn) {
@@ -187,11 +197,11 @@ func (t *Table) remove(c *Conn) {
 		delete(t.owners, o)
 	}
 	t.open[o.class]--
-	t.Opened(classNames[o.class], -1)
+	t.opened(classNames[o.class], -1)
 }
 
 func (t *Table) refuse(why, from string) {
-	t.Refused(why)
+	t.refused(why)
 	t.refusals.Happened("reason", why, "from", from)
 }
 

@@ -26,8 +26,9 @@ func newWorld() *world {
 		Bounds: func() Bounds {
 			return Bounds{All: 64, PerAddress: 4, PerUser: func(name string) int { return map[string]int{"bob": 40}[name] + 20 }}
 		},
-		Opened: func(string, int) {}, Refused: func(why string) { w.refused[why]++ }, Log: slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler),
 	})
+	w.Tell(func(string, int) {}, func(why string) { w.refused[why]++ })
 	return w
 }
 

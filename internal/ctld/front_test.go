@@ -1,0 +1,89 @@
+package ctld
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/pki"
+)
+
+// TestFront: who asked a controller while it followed asks it over the same connection when it leads. What it answers then
+// ends when it leads no more.
+func TestFront(t *testing.T) {
+	dir := t.TempDir()
+	authority, err := pki.Open(dir, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := site.Default()
+	c.Socket, c.Listen = filepath.Join(dir, "s"), "127.0.0.1:0"
+	says := func(text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/waits" {
+				<-r.Context().Done()
+			}
+			_, _ = io.WriteString(w, text)
+		})
+	}
+	f, err := openFront(&c, says("follows"), authority, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]int{}
+	anyone := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // it is not asked who answers
+	defer anyone.CloseIdleConnections()
+	ask := func(path string) (text string, again bool) {
+		trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { again = i.Reused }}
+		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, "https://"+f.lns[1].Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := anyone.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b), again
+	}
+	if text, again := ask("/"); text != "follows" || again {
+		t.Errorf("it says %q, over a connection of before: %t", text, again)
+	}
+	if f.served() || f.bounds().PerAddress != 0 {
+		t.Error("it has led, or counts by address")
+	}
+	f.table.Tell(func(class string, n int) { counted[class] += n }, func(string) {})
+	if counted["visitor"] != 1 {
+		t.Errorf("connections: %v, want one visitor", counted)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	serving.Go(func() { f.serve(ctx, says("leads")) }) // ends with ctx
+	waitFor(t, "it leads", f.served)
+	if text, again := ask("/"); text != "leads" || !again {
+		t.Errorf("it says %q, over a connection of before: %t", text, again)
+	}
+	if f.bounds().PerAddress != c.Connections.PerAddress {
+		t.Error("it does not count by address")
+	}
+	time.AfterFunc(50*time.Millisecond, stop)
+	if text, _ := ask("/waits"); text != "leads" {
+		t.Errorf("when it leads no more, it says %q", text)
+	}
+	serving.Wait()
+	if err := f.end(); err != nil {
+		t.Error(err)
+	}
+}
