@@ -168,8 +168,8 @@ func (d *decoder) checkList(gn *node, s *Spec, key string, list []Before) {
 		}
 		for k, f := range b.Files {
 			for _, m := range b.Storage {
-				if under(f.Path, m.ContainerPath) {
-					d.ProblemAt(gn, key, fmt.Sprintf("[%d].files[%d] is hidden by what is mounted on %s", i, k, document.Quote(m.ContainerPath)), "give one of them another place")
+				if f.Path == m.ContainerPath {
+					d.ProblemAt(gn, key, fmt.Sprintf("[%d].files[%d] is hidden by what is mounted there", i, k), "give one of them another place")
 				}
 			}
 			if f.Secret != "" {

@@ -77,8 +77,8 @@ func (d *decoder) checkFiles(gn *node, s *Spec) {
 			s.checkSecretOf(d, gn, fmt.Sprintf("files[%d]", i), f.Secret)
 		}
 		for k, m := range s.Request.Docker.Storage {
-			if under(f.Path, m.ContainerPath) {
-				d.ProblemAt(gn, "files", fmt.Sprintf("[%d] is hidden by what request.docker.storage[%d] mounts on %s", i, k, document.Quote(m.ContainerPath)), "give one of them another place")
+			if f.Path == m.ContainerPath {
+				d.ProblemAt(gn, "files", fmt.Sprintf("[%d] is hidden by what request.docker.storage[%d] mounts there", i, k), "give one of them another place")
 			}
 		}
 	}

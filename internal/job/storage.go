@@ -109,6 +109,14 @@ func subPath(s string) string {
 	return absolutePath("/" + s)
 }
 
+// Bytes is how much a file system in memory may hold, in a job with so much of it.
+func (s Storage) Bytes(memory int64) int64 {
+	if s.SizeGB == 0 {
+		return memory
+	}
+	return int64(s.SizeGB) << 30
+}
+
 // checkStorage says what is wrong with a completed mount, and what to do.
 func checkStorage(s Storage) (message, hint string) {
 	tmpfs, scratch := s.HostPath == TmpfsHostPath, s.HostPath == ScratchHostPath

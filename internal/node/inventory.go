@@ -26,6 +26,7 @@ type Inventory struct {
 	Several    bool     `json:"several,omitempty"`    // several programs of a job can run at once, which an older node does not know
 	Divides    bool     `json:"divides,omitempty"`    // and each have some of its GPUs, likewise
 	Ahead      bool     `json:"ahead,omitempty"`      // ranks can wait here for others to end, likewise
+	Covers     bool     `json:"covers,omitempty"`     // files of jobs can lie in what they mount, likewise
 
 	Capabilities []job.Capability `json:"capabilities,omitempty"` // that jobs may ask for here
 	Runtimes     []Runtime        `json:"runtimes,omitempty"`     // likewise, sorted by name

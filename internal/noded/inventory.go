@@ -42,6 +42,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		Several:    true,
 		Divides:    true,
 		Ahead:      true,
+		Covers:     true,
 	}
 	if a.node.NoMaps == nil { // else jobs are not root
 		inv.Capabilities = a.cfg.AllowCapabilities

@@ -25,6 +25,7 @@ const (
 
 	featureSeveral = "PROGRAMS_BESIDE" // several programs of a job can run at once
 	featureDivides = "GPUS_DIVIDED"    // and each have some of its GPUs
+	featureCovers  = "FILES_IN_MOUNTS" // a job's files can lie in what it mounts
 
 	featureRuntime    = "RUNTIME_"     // and its name: containers can be run by it
 	featureRuntimeGPU = "RUNTIME_GPU_" // and its name: those with GPUs too
@@ -51,6 +52,9 @@ func Has(inv state.Inventory) []string {
 	if inv.Divides {
 		list = append(list, featureDivides)
 	}
+	if inv.Covers {
+		list = append(list, featureCovers)
+	}
 	for _, c := range inv.Capabilities {
 		list = append(list, featureCapability+string(c))
 	}
@@ -71,7 +75,22 @@ func Of(s *job.Spec) []string {
 	if s.DividesGPUs() {
 		list = append(list, featureDivides)
 	}
+	if coversFiles(s) {
+		list = append(list, featureCovers)
+	}
 	return list
+}
+
+// coversFiles says whether a file of the job lies in what its program mounts.
+func coversFiles(s *job.Spec) bool {
+	covers := func(files []job.File, mounts []job.Storage) bool {
+		return slices.ContainsFunc(files, func(f job.File) bool {
+			return slices.ContainsFunc(mounts, func(m job.Storage) bool {
+				return strings.HasPrefix(f.Path, strings.TrimSuffix(m.ContainerPath, "/")+"/")
+			})
+		})
+	}
+	return covers(s.Files(), s.Request.Docker.Storage) || slices.ContainsFunc(s.Programs(), func(b job.Before) bool { return covers(b.Files, b.Storage) })
 }
 
 // runtime are the features that a job needs for its runtime.

@@ -3,7 +3,6 @@ package rank
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -13,7 +12,6 @@ import (
 	"gbatch/internal/noded/reason"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
-	"gbatch/oci/draft"
 	"gbatch/oci/stage"
 )
 
@@ -74,9 +72,9 @@ func (r *Rank) bindAll() error {
 	if err != nil {
 		return err
 	}
-	v := &volumes{scratch: r.node.Disk.Scratch(r.order.id), dir: r.binds.dir, memory: r.order.Allocation.MemBytes}
-	v.uid, v.gid, _ = r.user.ids.Host(0, 0)
-	if err := v.make(r.order.Spec.Mounts()); err != nil {
+	v := &storage.Volumes{Scratch: r.node.Disk.Scratch(r.order.id), Dir: r.binds.dir, Memory: r.order.Allocation.MemBytes}
+	v.UID, v.GID, _ = r.user.ids.Host(0, 0)
+	if err := v.Make(r.order.Spec.Mounts()); err != nil {
 		return err
 	}
 	if err := tooMuchMemory(&r.order, int64(r.node.Config.TmpfsMax)); err != nil {
@@ -101,7 +99,8 @@ func (r *Rank) unbindAll() error {
 		return nil
 	}
 	for i := range r.programs {
-		r.programs[i].mounts, r.programs[i].below = nil, nil
+		at := &r.programs[i].binds
+		at.shown, at.mounts, at.below, at.files = nil, nil, nil, nil
 	}
 	return r.binds.unbind()
 }
@@ -142,52 +141,10 @@ func partOf(at recipe, p *program) (oci.Part, error) {
 	}, err
 }
 
-// volumes are the rank's own directories, which its mounts show by name.
-type volumes struct {
-	scratch, dir string
-	memory       int64
-	uid, gid     int // of the container's root
-	at           map[string]string
-}
-
-// make makes those that mounts name: in the rank's scratch space, or in memory.
-func (v *volumes) make(mounts []job.Storage) error {
-	v.at = map[string]string{}
-	for _, m := range mounts {
-		if m.HostPath != job.ScratchHostPath || v.at[m.Volume] != "" {
-			continue
-		}
-		at := storage.Volume(v.scratch, m.Volume)
-		if m.OfMemory {
-			at = filepath.Join(v.dir, "v-"+m.Volume)
-		}
-		if err := os.MkdirAll(at, 0o700); err != nil {
-			return fmt.Errorf("make volume: %w", err)
-		}
-		if m.OfMemory {
-			size := v.memory
-			if m.SizeGB > 0 {
-				size = int64(m.SizeGB) << 30
-			}
-			if err := unix.Mount("gbatch", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=0777,size=%d", size)); err != nil {
-				return fmt.Errorf("make volume: %w", err)
-			}
-		}
-		if err := os.Chown(at, v.uid, v.gid); err != nil {
-			return fmt.Errorf("make volume: %w", err)
-		}
-		if err := os.Chmod(at, 0o777); err != nil {
-			return fmt.Errorf("make volume: %w", err)
-		}
-		v.at[m.Volume] = at
-	}
-	return nil
-}
-
 // add has a mount of a volume shown.
-func (b *binds) add(v *volumes, m job.Storage) {
-	top := v.at[m.Volume]
-	b.mounts = append(b.mounts, draft.Mount{Source: top, Target: m.ContainerPath, ReadOnly: m.ReadOnly})
+func (b *binds) add(v *storage.Volumes, m job.Storage) {
+	top := v.At(m.Volume)
+	b.shown.Add(storage.Shown{Target: m.ContainerPath, Source: top, ReadOnly: m.ReadOnly, Later: m.SubPath != ""})
 	if m.SubPath != "" {
 		b.below = append(b.below, stage.Below{Target: m.ContainerPath, Top: top, Path: m.SubPath})
 	}
@@ -209,6 +166,10 @@ func (b *binds) open(roots *storage.Roots, who storage.Tenant, i int, entry job.
 	if err != nil {
 		return fmt.Errorf("make a place for storage: %w", err)
 	}
-	b.mounts = append(b.mounts, draft.Mount{Source: place, Target: entry.ContainerPath, ReadOnly: entry.ReadOnly || src.ReadOnly})
+	at := storage.Shown{Target: entry.ContainerPath, Source: place, ReadOnly: entry.ReadOnly || src.ReadOnly}
+	if src.Dir {
+		at.Storage = entry.HostPath
+	}
+	b.shown.Add(at)
 	return nil
 }

@@ -18,21 +18,32 @@ import (
 type binds struct {
 	dir    string
 	prefix string // of their names
-	mounts []draft.Mount
+	shown  storage.Shows
+	mounts []draft.Mount // what of it the container mounts
 	below  []stage.Below // those that show what lies in a volume
+	files  []job.File    // of the job: those that lie in none
 }
 
 // bind binds each storage entry by its handle.
-func (b *binds) bind(roots *storage.Roots, who storage.Tenant, entries []job.Storage, v *volumes) error {
+func (b *binds) bind(roots *storage.Roots, who storage.Tenant, entries []job.Storage, v *storage.Volumes) error {
 	for i, entry := range entries {
 		switch entry.HostPath {
-		case job.TmpfsHostPath: // the container's own
+		case job.TmpfsHostPath:
+			b.shown.Add(storage.Shown{Target: entry.ContainerPath, Memory: entry.Bytes(v.Memory)})
 		case job.ScratchHostPath:
 			b.add(v, entry)
 		default:
 			if err := b.open(roots, who, i, entry); err != nil {
 				return err
 			}
+		}
+	}
+	if err := b.shown.Nest(who, filepath.Join(b.dir, b.prefix+"m")); err != nil {
+		return err
+	}
+	for _, s := range b.shown {
+		if !s.Nested() && s.Source != "" {
+			b.mounts = append(b.mounts, draft.Mount{Source: s.Source, Target: s.Target, ReadOnly: s.MustProtect()})
 		}
 	}
 	return nil
@@ -44,7 +55,7 @@ func tooMuchMemory(o *order, most int64) error {
 	var tmpfs int64
 	for _, m := range o.Spec.Mounts() {
 		if m.HostPath == job.TmpfsHostPath && !m.OfMemory {
-			tmpfs += o.tmpfsBytes(m)
+			tmpfs += m.Bytes(o.Allocation.MemBytes)
 		}
 	}
 	if most > 0 && tmpfs > most {
@@ -54,7 +65,7 @@ func tooMuchMemory(o *order, most int64) error {
 }
 
 func (b *binds) unbind() error {
-	b.mounts, b.below = nil, nil
+	b.shown, b.mounts, b.below, b.files = nil, nil, nil, nil
 	return storage.Unbind(b.dir)
 }
 

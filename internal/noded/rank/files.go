@@ -26,7 +26,7 @@ type names struct {
 // files are all that the recipe's program finds in place of its image's.
 func (r *recipe) files() ([]oci.File, error) {
 	list, err := names{r.net, r.hostname(), r.hostfile(), r.order.Spec.Script(r.order.id.Rank)}.files(r.allMounts())
-	return append(r.order.ownFiles(), list...), err
+	return append(ownFiles(r.binds.files), list...), err
 }
 
 // files are what a rank finds in place of its image's, but where its job mounts

@@ -72,7 +72,7 @@ func (g guest) lodge() error {
 	if err := makeDir(g.order.dir); err != nil {
 		return err
 	}
-	g.binds.mounts = h.mounts
+	g.binds.shown, g.binds.mounts = h.shown, h.mounts
 	if !g.order.wantsSecrets() {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (x *shelter) start(r *Rank, h handed.Handover) (*oci.Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.home = &home{kept: kept, key: r.homeKey(), owner: r, net: r.net, mounts: r.binds.mounts, cores: r.cores.CPUs, secrets: r.secrets.written}
+	x.home = &home{kept: kept, key: r.homeKey(), owner: r, net: r.net, shown: r.binds.shown, mounts: r.binds.mounts, cores: r.cores.CPUs, secrets: r.secrets.written}
 	x.owned, x.homes = true, r.node.Homes
 	r.state.setSheltering(true)
 	x.homes.add(x.home)

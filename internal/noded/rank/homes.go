@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/noded/network"
+	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 	"gbatch/oci/draft"
 )
@@ -27,6 +28,7 @@ type home struct {
 	owner *Rank
 	net   *network.Attachment // the owner's, for its address; nil: the node's
 
+	shown  storage.Shows // likewise
 	mounts []draft.Mount // likewise
 
 	// For the rank that runs there, and then the next one.

@@ -98,8 +98,8 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 		req.Entrypoint, req.Command, req.Terminal = []string{job.LaunchDir + "/" + inside.Rank}, nil, false
 	}
 	for _, s := range docker.Storage {
-		if s.HostPath == job.TmpfsHostPath {
-			req.Tmpfs = append(req.Tmpfs, draft.Tmpfs{Target: s.ContainerPath, Bytes: r.order.tmpfsBytes(s)})
+		if s.HostPath == job.TmpfsHostPath && !r.binds.shown.Nested(s.ContainerPath) {
+			req.Tmpfs = append(req.Tmpfs, draft.Tmpfs{Target: s.ContainerPath, Bytes: s.Bytes(r.order.Allocation.MemBytes)})
 		}
 	}
 	spec, err := draft.Build(req)
@@ -183,17 +183,9 @@ func (o *order) shmBytes(usual config.Size) int64 {
 	return int64(usual)
 }
 
-// tmpfsBytes is how much a tmpfs may hold.
-func (o *order) tmpfsBytes(s job.Storage) int64 {
-	if s.SizeGB == 0 {
-		return o.Allocation.MemBytes
-	}
-	return int64(s.SizeGB) << 30
-}
-
-// ownFiles are those that the job brings with it.
-func (o *order) ownFiles() (list []oci.File) {
-	for _, f := range o.Spec.Files() {
+// ownFiles are files of the job as the container gets them.
+func ownFiles(files []job.File) (list []oci.File) {
+	for _, f := range files {
 		list = append(list, oci.File{Path: f.Path, Text: f.Text, Link: f.Link(), Program: f.Program})
 	}
 	return list

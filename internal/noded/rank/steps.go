@@ -47,7 +47,7 @@ func (r *Rank) steps() []step {
 		{"storage", func(context.Context) error { return r.bindAll() }, r.unbindAll},
 		{"secrets", func(context.Context) error { return r.secrets.mount(o, s) }, nothing},                                                // goes with the storage
 		{"network", func(context.Context) (err error) { r.net, err = joinNetwork(n.Network, &r.user, o, s); return err }, r.leaveNetwork}, // the host's part goes with remove
-		{"files", func(context.Context) (err error) { r.written, err = r.files(); return err }, nothing},
+		{"files", func(context.Context) error { return furnish(r) }, nothing},                                                             // also with the storage
 		{"record", func(context.Context) error { return r.record(s) }, nothing},
 		{"gang", func(ctx context.Context) error { return awaitGang(ctx, o.Ranks, &r.slot, s) }, nothing},
 		{"container", r.startContainer, nothing}, // its directory goes with remove

@@ -268,16 +268,24 @@ const manyFiles = 1000
 // mountFiles puts the files of a volume below where it is mounted, or the one that
 // subPath names there.
 func (k *manifest) mountFiles(d *decoder, n *node, m mountPoint, files []job.File) {
-	g := k.spec.Gbatch
+	g, sub := k.spec.Gbatch, strings.Trim(m.sub, "/")
+	if sub != "" && len(files) > 0 && !slices.ContainsFunc(files, func(f job.File) bool { return f.Path == sub || strings.HasPrefix(f.Path, sub+"/") }) {
+		d.Problem(n, fmt.Sprintf("has the subPath %s, which is no file of the volume", document.Quote(m.sub)), "its files have the names of its keys, or the paths of its items")
+		return
+	}
 	for _, f := range files {
 		if len(g.Files) > manyFiles {
 			return
 		}
+		below := fileMount{m.path, m.name, n}
+		rest, isBelow := strings.CutPrefix(f.Path, sub+"/")
 		switch {
-		case m.sub == "":
+		case sub == "":
 			f.Path = path.Join(m.path, f.Path)
-		case m.sub == f.Path:
-			f.Path = m.path
+		case sub == f.Path:
+			f.Path, below.volume = m.path, ""
+		case isBelow:
+			f.Path = path.Join(m.path, rest)
 		default:
 			continue
 		}
@@ -285,14 +293,47 @@ func (k *manifest) mountFiles(d *decoder, n *node, m mountPoint, files []job.Fil
 			continue // another container has it there, too
 		}
 		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(g.Files))), n)
-		g.Files, k.fileMounts = append(g.Files, f), append(k.fileMounts, fileMount{m.path, n})
+		g.Files, k.fileMounts = append(g.Files, f), append(k.fileMounts, below)
 	}
 }
 
 // fileMount is where the volume is mounted that a file is of.
 type fileMount struct {
-	path string
-	at   *node
+	path   string
+	volume string // its name; "": the file alone is mounted there
+	at     *node
+}
+
+// within says that a path is a directory's, or below it.
+func within(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// ownPlace gives the volume a directory of its own where it is mounted in another one, whose
+// files there it hides.
+func (k *manifest) ownPlace(d *decoder, of fileMount) {
+	mounts := &k.spec.Request.Docker.Storage
+	in := -1
+	for i, m := range *mounts {
+		if m.ContainerPath == of.path {
+			return
+		}
+		if within(of.path, m.ContainerPath) {
+			in = i
+		}
+	}
+	if in < 0 {
+		return
+	}
+	m, place := (*mounts)[in], "a file"
+	if of.volume != "" {
+		place = "a directory"
+		d.Becomes(k.path(fmt.Sprintf("request.docker.storage[%d]", len(*mounts))), of.at)
+		*mounts = append(*mounts, job.Storage{HostPath: job.ScratchHostPath, Volume: of.volume, ContainerPath: of.path})
+	}
+	if m.HostPath != job.ScratchHostPath && m.HostPath != job.TmpfsHostPath {
+		d.Note(of.at, fmt.Sprintf("lies in what is mounted on %s: the place for it, %s that is empty, is made there and stays", document.Quote(m.ContainerPath), place))
+	}
 }
 
 // uncover leaves out files of a volume in which something else is mounted over them.
@@ -302,17 +343,23 @@ func (k *manifest) uncover(d *decoder) {
 		return
 	}
 	var kept []job.File
+	var of []fileMount
 	for i, f := range g.Files {
-		of := k.fileMounts[i]
-		below := func(p, dir string) bool { return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
-		if at := slices.IndexFunc(k.spec.Request.Docker.Storage, func(m job.Storage) bool {
-			return below(f.Path, m.ContainerPath) && m.ContainerPath != of.path && below(m.ContainerPath, of.path)
-		}); at >= 0 {
-			d.Note(of.at, fmt.Sprintf("has %s, which what is mounted there hides", document.Quote(f.Path)))
+		m := k.fileMounts[i]
+		if slices.ContainsFunc(k.spec.Request.Docker.Storage, func(s job.Storage) bool {
+			return within(f.Path, s.ContainerPath) && s.ContainerPath != m.path && within(s.ContainerPath, m.path)
+		}) {
+			d.Note(m.at, fmt.Sprintf("has %s, which what is mounted there hides", document.Quote(f.Path)))
 			continue
 		}
-		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(kept))), of.at)
+		d.Becomes(k.path(fmt.Sprintf("gbatch.files[%d]", len(kept))), m.at)
 		kept = append(kept, f)
+		if !slices.Contains(of, m) {
+			of = append(of, m)
+		}
 	}
 	g.Files = kept
+	for _, m := range of {
+		k.ownPlace(d, m)
+	}
 }
