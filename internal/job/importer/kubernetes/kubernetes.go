@@ -40,6 +40,7 @@ type manifest struct {
 	enoughCount        int
 
 	beside      objects
+	services    []*node
 	hold        bool
 	secrets     map[string]string // values that the file has
 	jobSpec     *node             // of the Job
@@ -109,6 +110,7 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	}
 	if !runsOtherwise(d, found) && document.Object(d, found, fields(found), k) {
 		k.combine(d, found)
+		k.reaches(d, found)
 	}
 	return d.Finish(job.Submission{Spec: k.spec, Secrets: k.secrets, Hold: k.hold})
 }

@@ -162,6 +162,9 @@ func (k *manifest) takeObject(d *decoder, n *node) bool {
 		return true
 	case to == nil && unused[kind] != "":
 		d.Note(n.Given("kind"), kind+" "+unused[kind])
+		if meta := n.Given("metadata"); kind == "Service" && meta != nil && meta.Given("name") != nil && meta.Given("name").Text != "" && len(k.services) < maxServices {
+			k.services = append(k.services, n)
+		}
 		return true
 	case to == nil:
 		return false // the job's own reader says what it wants

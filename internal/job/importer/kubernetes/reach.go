@@ -1,0 +1,93 @@
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gbatch/internal/document"
+)
+
+var (
+	// hostVariable are names of variables whose value is a host.
+	hostVariable = regexp.MustCompile(`(?i)host|addr|server|master|endpoint|peer|url`)
+	// afterHost is what follows a service's name only where it is one: a port, or the
+	// cluster's domain.
+	afterHost = regexp.MustCompile(`^((\.[a-z0-9-]+)?\.svc\b|[: ] *[0-9]+\b)`)
+	// inCluster is a name that only a cluster knows.
+	inCluster = regexp.MustCompile(`\b[a-z0-9-]+(\.[a-z0-9-]+)+\.svc(\.cluster\.local)?\b`)
+)
+
+// connects says whether a text of a container has a service's name as a host. Variable is
+// the name of the variable whose value it is.
+func connects(text, variable, service string) bool {
+	if text == service {
+		return hostVariable.MatchString(variable)
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], service)
+		if i < 0 {
+			return false
+		}
+		before, after := text[:at+i], text[at+i+len(service):]
+		at += i + len(service)
+		inWord := before != "" && document.IsNameByte(before[len(before)-1]) || strings.HasSuffix(before, "-")
+		if !inWord && (strings.HasSuffix(before, "://") || afterHost.MatchString(after)) {
+			return true
+		}
+	}
+}
+
+// maxServices bounds for how many a file's texts are looked through.
+const maxServices = 50
+
+// reaches tells of services of the file by which the job's containers look for others, and
+// of other names that only a cluster knows.
+func (k *manifest) reaches(d *decoder, found *node) {
+	told := map[string]bool{}
+	look := func(n *node, text, variable string) {
+		for _, s := range k.services {
+			name := s.Given("metadata").Given("name")
+			if !told[name.Text] && connects(text, variable, name.Text) {
+				told[name.Text] = true
+				d.Problem(n, fmt.Sprintf("looks for the service %s, and jobs do not find each other by services", document.Quote(name.Text)), gangs)
+			}
+		}
+		for _, name := range inCluster.FindAllString(text, -1) {
+			if at, _, _ := strings.Cut(name, "."); !told[name] && !told[at] {
+				told[name] = true
+				d.Note(n, fmt.Sprintf("names %s, which only a cluster knows: the job reaches it by a name or address of the site's network", document.Quote(name)))
+			}
+		}
+	}
+	var walk func(n *node)
+	walk = func(n *node) {
+		switch {
+		case n.Key == "command" || n.Key == "args":
+			for _, kid := range n.Kids {
+				look(kid, kid.Text, "")
+			}
+		case n.Key == "env":
+			for _, kid := range n.Kids {
+				if name, value := kid.Given("name"), kid.Given("value"); name != nil && value != nil {
+					look(value, value.Text, name.Text)
+				}
+			}
+		default:
+			for _, kid := range n.Kids {
+				walk(kid)
+			}
+		}
+	}
+	walk(found)
+	if spec := k.jobSpec; spec != nil {
+		for _, name := range slices.Sorted(maps.Keys(k.beside.maps)) {
+			of := k.beside.maps[name]
+			for _, key := range of.names {
+				look(spec, of.values[key], key)
+			}
+		}
+	}
+}
