@@ -46,6 +46,12 @@ func (k *manifest) alongside(d *decoder) {
 			own.add(k.joins(d, c, nodes[i]))
 		}
 	}
+	switch {
+	case k.shares != nil && several:
+		d.Problem(k.shares, "is not supported", "containers of a job see their own processes only; they share volumes and the network")
+	case k.shares != nil:
+		d.Note(k.shares, "is not used: no container runs beside another one")
+	}
 	if !several {
 		return
 	}

@@ -139,7 +139,7 @@ var containerFields = []field[container]{
 	{"startupProbe", func(_ *decoder, n *node, c *container) { c.startup = n }, false},
 	{"resizePolicy", foreign.Remark[container]("is not used: gqueue resize changes what a running job has"), false},
 	{"lifecycle", readLifecycle, false},
-	{"volumeDevices", foreign.Refuse[container]("use volumeMounts"), false},
+	{"volumeDevices", refuse[container]("use volumeMounts"), false},
 	{"restartPolicy", func(d *decoder, n *node, c *container) {
 		if !strings.HasPrefix(c.prefix, "gbatch.before") {
 			d.Problem(n, "is of one container, and only init containers have one here", "remove it: the pod's restartPolicy counts, and what is begun again whenever it ends can be an init container with restartPolicy Always")

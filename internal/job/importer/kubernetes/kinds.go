@@ -29,6 +29,18 @@ var instead = map[string]string{
 	"Deployment": server, "StatefulSet": server, "DaemonSet": server, "ReplicaSet": server,
 }
 
+// refuse is a reader for a key that cannot be done. What is empty, false or 0 asks for
+// nothing, as a cluster and the tools that write manifests have it.
+func refuse[T any](hint string) func(*decoder, *node, *T) {
+	return func(d *decoder, n *node, _ *T) {
+		zero := map[bool]string{n.Kind == document.BoolKind: "false", n.Kind == document.NumberKind: "0"}[true]
+		if n.Text == zero && len(n.Kids) == 0 {
+			return
+		}
+		d.Problem(n, "is not supported", hint)
+	}
+}
+
 // runsOtherwise tells of an object that runs something and is no Job of batch/v1.
 func runsOtherwise(d *decoder, n *node) bool {
 	version, kind := n.Given("apiVersion"), n.Given("kind")

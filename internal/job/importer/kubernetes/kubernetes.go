@@ -61,6 +61,7 @@ type manifest struct {
 	queue       string  // of Kueue, which has the job on hold until it may run
 	held        *node   // suspend: true
 	subdomain   *node   // where pods find each other by name
+	shares      *node   // containers see each other's processes
 
 	nearTerms  []podTerm // pods beside which this job's must run
 	apartTerms []podTerm // pods beside which they may not
@@ -162,7 +163,7 @@ func readVersion(d *decoder, n *node, of *node) {
 }
 
 func metaFields() []field[manifest] {
-	record, noted := foreign.Refuse[manifest]("it is the cluster's record of a job: remove it"), foreign.Remark[manifest](recorded)
+	record, noted := refuse[manifest]("it is the cluster's record of a job: remove it"), foreign.Remark[manifest](recorded)
 	return []field[manifest]{
 		{"name", func(d *decoder, n *node, k *manifest) { k.name, _ = d.Str(n); d.Becomes("name", n) }, false},
 		{"generateName", func(d *decoder, n *node, k *manifest) { k.generateName, _ = d.Str(n); d.Becomes("name", n) }, false},
@@ -202,7 +203,7 @@ func specFields() []field[manifest] {
 		{"podReplacementPolicy", foreign.Remark[manifest]("is not used: a task is tried again when the try before has ended"), false},
 		{"manualSelector", foreign.Remark[manifest](noObjects), false},
 		{"selector", foreign.Remark[manifest](noObjects), false},
-		{"managedBy", foreign.Refuse[manifest]("remove it: gbatch itself runs the job"), false},
+		{"managedBy", refuse[manifest]("remove it: gbatch itself runs the job"), false},
 	}
 }
 

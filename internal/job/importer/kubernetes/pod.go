@@ -69,10 +69,10 @@ func podFields() []field[manifest] {
 		}, false},
 		{"securityContext", readPodSecurity, false},
 		{"initContainers", readInits, false},
-		{"ephemeralContainers", foreign.Refuse[manifest]("use gexec in the running job"), false},
-		{"hostPID", foreign.Refuse[manifest]("jobs have processes of their own"), false},
-		{"hostIPC", foreign.Refuse[manifest]("jobs have shared memory of their own"), false},
-		{"shareProcessNamespace", foreign.Refuse[manifest]("containers of a job see their own processes only; they share volumes and the network"), false},
+		{"ephemeralContainers", refuse[manifest]("use gexec in the running job"), false},
+		{"hostPID", refuse[manifest]("jobs have processes of their own: remove it if the job needs no others'; what looks at a node's processes is a check or a prolog of the site's, or runs on the node itself"), false},
+		{"hostIPC", refuse[manifest]("jobs have shared memory of their own"), false},
+		{"shareProcessNamespace", readShares, false},
 		{"runtimeClassName", foreign.Remark[manifest]("is not used: GPUs need no runtime class here"), false},
 		{"imagePullSecrets", foreign.Remark[manifest]("is not used: put USER:PASSWORD@ in front of the image, or let the site configure the login on its nodes"), false},
 		{"tolerations", foreign.Remark[manifest]("is not used: nodes have no taints here"), false},
@@ -82,9 +82,9 @@ func podFields() []field[manifest] {
 		{"automountServiceAccountToken", foreign.Remark[manifest](noAPI), false},
 		{"enableServiceLinks", foreign.Remark[manifest](noAPI), false},
 		{"dnsPolicy", foreign.Remark[manifest](nodeNames), false},
-		{"topologySpreadConstraints", foreign.Refuse[manifest]("name nodes with nodeSelector"), false},
-		{"priority", foreign.Refuse[manifest]("use gbatch.priority of a native job"), false},
-		{"hostAliases", foreign.Refuse[manifest]("use addresses"), false},
+		{"topologySpreadConstraints", readSpread, false},
+		{"priority", refuse[manifest]("use gbatch.priority of a native job"), false},
+		{"hostAliases", refuse[manifest]("use addresses"), false},
 		{"dnsConfig", readDNS, false},
 		{"hostname", foreign.Remark[manifest]("is not used: the host name is the node's or the job's"), false},
 		{"subdomain", func(_ *decoder, n *node, k *manifest) { k.subdomain = n }, false},
@@ -120,7 +120,7 @@ func readDNS(d *decoder, n *node, k *manifest) {
 			}
 			d.Note(n, nodeNames)
 		}, false},
-		{"searches", foreign.Refuse[manifest]("write the names with their domains"), false},
+		{"searches", refuse[manifest]("write the names with their domains"), false},
 		{"options", foreign.Remark[manifest](nodeNames), false},
 	}, k)
 }
@@ -152,7 +152,7 @@ func readPodSecurity(d *decoder, n *node, k *manifest) {
 		{"seccompProfile", foreign.Remark[manifest](ownProfile), false},
 		{"seLinuxOptions", foreign.Remark[manifest](ownProfile), false},
 		{"appArmorProfile", foreign.Remark[manifest](ownProfile), false},
-		{"sysctls", foreign.Refuse[manifest]("kernel settings are the node's"), false},
+		{"sysctls", refuse[manifest]("kernel settings are the node's"), false},
 	}, k)
 }
 
@@ -179,4 +179,22 @@ func readGroups(d *decoder, n *node, k *manifest) {
 		return
 	}
 	d.Elements(n, one)
+}
+
+// readShares is that containers see each other's processes, if there are several.
+func readShares(d *decoder, n *node, k *manifest) {
+	if on, _ := d.Boolean(n); on {
+		k.shares = n
+	}
+}
+
+// readSpread is how pods are to be spread over nodes, which a cluster may do without.
+func readSpread(d *decoder, n *node, _ *manifest) {
+	d.Elements(n, func(n *node) {
+		if x := n.Given("whenUnsatisfiable"); x != nil && x.Text == "ScheduleAnyway" {
+			d.Note(n, ownShare)
+		} else {
+			d.Problem(n, "is not supported", "name nodes with nodeSelector")
+		}
+	})
 }

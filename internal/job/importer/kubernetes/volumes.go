@@ -125,7 +125,7 @@ var mountFields = []field[mountPoint]{
 	{"readOnly", func(d *decoder, n *node, m *mountPoint) { m.readOnly, _ = d.Boolean(n) }, false},
 	{"subPath", func(d *decoder, n *node, m *mountPoint) { m.sub, _ = d.Str(n) }, false},
 	{"mountPropagation", foreign.Remark[mountPoint]("is not used: what is mounted later stays where it is"), false},
-	{"subPathExpr", foreign.Refuse[mountPoint]("use subPath"), false},
+	{"subPathExpr", refuse[mountPoint]("use subPath"), false},
 }
 
 func readMount(d *decoder, n *node, k *manifest) {
