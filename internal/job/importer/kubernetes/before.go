@@ -46,6 +46,7 @@ func (k *manifest) containers(d *decoder) {
 	}
 	k.divide()
 	k.spec.Gbatch.FailTogether = k.together && len(k.mates) > 0
+	k.clashes(d)
 	k.declareSecrets(d)
 	command := k.main.templates(d, orNull(k.mainNode.Given("command")), k.main.command)
 	args := k.main.templates(d, orNull(k.mainNode.Given("args")), k.main.args)

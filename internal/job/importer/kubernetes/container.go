@@ -85,6 +85,7 @@ type container struct {
 	names        []string          // of its variables, in order
 	values       map[string]string // of these, as job.Expand reads them
 	secret       map[string]bool   // variables whose values are secrets
+	brought      map[string]bool   // those of them that no container before had
 }
 
 var containerFields = []field[container]{

@@ -72,6 +72,25 @@ func (c *container) set(name, template string) {
 	}
 	c.values[name] = template
 	delete(c.secret, name)
+	if g := c.spec.Gbatch; c.brought[name] { // else the program would have the secret's value
+		delete(c.brought, name)
+		delete(c.secrets, name)
+		g.Secrets = slices.DeleteFunc(slices.Clone(g.Secrets), func(s job.Secret) bool { return s.Name == name })
+	}
+}
+
+// clashes tells of variables that are secrets of other containers: all programs of a job
+// have its secrets.
+func (k *manifest) clashes(d *decoder) {
+	look := func(c *container, n *node) {
+		for _, s := range k.spec.Gbatch.Secrets {
+			if _, set := c.values[s.Name]; set {
+				d.Problem(n, fmt.Sprintf("sets %s, which is a secret's in another container, and all programs of a job have its secrets", document.Quote(s.Name)), "give one of the variables another name")
+			}
+		}
+	}
+	look(k.main, k.mainNode)
+	k.each(func(_ *job.Before, c *container, n *node) { look(c, n) })
 }
 
 // takeAll reads an entry of envFrom.
@@ -146,6 +165,10 @@ func (c *container) takeSecret(d *decoder, n *node, name, value string) {
 	if !slices.ContainsFunc(g.Secrets, func(s job.Secret) bool { return s.Name == name }) {
 		g.Secrets = append(g.Secrets, job.Secret{Name: name})
 		d.Becomes("gbatch.secrets", n)
+		if c.brought == nil {
+			c.brought = map[string]bool{}
+		}
+		c.brought[name] = true
 	}
 	if old, had := c.secrets[name]; had && value != "" && old != value {
 		d.Problem(n, fmt.Sprintf("gives %s another value than a container before", document.Quote(name)), "give the variables of the containers names of their own")
