@@ -19,7 +19,7 @@ var ErrLost = errors.New("this controller does not lead any more: whether this w
 func (r *Replica) Leads() <-chan bool { return r.raft.LeaderCh() }
 
 // Failed gives the error by which this member cannot go on: the process must end.
-func (r *Replica) Failed() <-chan error { return r.fsm.failed }
+func (r *Replica) Failed() <-chan error { return r.fsm.Failed() }
 
 // Applied is the place in the common log up to which this member has all records.
 func (r *Replica) Applied() uint64 { return r.raft.AppliedIndex() }

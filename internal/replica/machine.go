@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -51,13 +50,24 @@ func newMachine(c store.Config, log *slog.Logger) *Machine {
 	return &Machine{store: c, log: log, failed: make(chan error, 1), clock: newCommonClock(log)}
 }
 
-// OpenMachine is for a common log that is no Replica's. Elapsed is the machine's clock from boot.
-func OpenMachine(c store.Config, elapsed func() time.Duration, log *slog.Logger) (*Machine, error) {
+// NewMachine is for a common log that is no Replica's. Elapsed is the machine's clock from boot.
+func NewMachine(c store.Config, elapsed func() time.Duration, log *slog.Logger) *Machine {
 	m := newMachine(c, log)
 	m.clock.read = elapsed
-	var err error
-	m.st, err = store.OpenMember(c)
-	return m, err
+	return m
+}
+
+// Failed gives the error by which this member cannot go on: the process must end.
+func (m *Machine) Failed() <-chan error { return m.failed }
+
+// Read lets f read this member's store, if one has come yet. It is not replaced meanwhile.
+func (m *Machine) Read(f func(*store.Store) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.st == nil {
+		return nil
+	}
+	return f(m.st)
 }
 
 func (m *Machine) current() *store.Store {
@@ -73,13 +83,21 @@ func (m *Machine) Apply(l *raft.Log) any {
 	}
 	err := m.apply(l)
 	if err != nil {
-		m.broken = err
-		m.failed <- err // there is room, as it is the only one
+		m.fail(err)
 	}
 	if err == nil && binary.BigEndian.Uint64(l.Data[1:]) != l.Term {
 		return errStale
 	}
 	return err
+}
+
+// fail has this member end. It is called by the goroutine that calls Apply.
+func (m *Machine) fail(err error) {
+	m.broken = err
+	select {
+	case m.failed <- err:
+	default: // it ends for an earlier one
+	}
 }
 
 func (m *Machine) apply(l *raft.Log) error {
@@ -134,14 +152,14 @@ func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
 	if st == nil {
 		return nil, raft.ErrNothingNewToSnapshot
 	}
-	dir := m.store.Dir + sending
-	if err := os.RemoveAll(dir); err != nil {
+	to := m.beside(sending)
+	if err := to.Remove(); err != nil {
 		return nil, err
 	}
-	if err := st.Backup(dir); err != nil {
+	if err := st.Backup(to.Dir); err != nil {
 		return nil, err
 	}
-	return snapshot{dir}, nil
+	return snapshot{to}, nil
 }
 
 // What lies beside the store while it is copied.
@@ -151,13 +169,35 @@ const (
 	replaced  = ".replaced"
 )
 
-// Restore takes another member's store in place of this one.
-func (m *Machine) Restore(rc io.ReadCloser) (err error) {
+func (m *Machine) beside(suffix string) store.Config {
+	c := m.store
+	c.Dir += suffix
+	return c
+}
+
+// Restore takes another member's store in place of this one. It is called by the goroutine that calls Apply. Without it
+// this member would stay behind for good, so that an error is one by which it must end.
+func (m *Machine) Restore(rc io.ReadCloser) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	dir := m.store.Dir
-	if err := errors.Join(os.RemoveAll(dir+receiving), unpackStore(rc, dir+receiving)); err != nil {
-		return fmt.Errorf("receive the store of another controller: %w", err)
+	err := m.restore(rc)
+	if err != nil {
+		m.fail(err)
+	}
+	return err
+}
+
+func (m *Machine) restore(rc io.ReadCloser) error {
+	coming, old := m.beside(receiving), m.beside(replaced)
+	err := coming.Remove()
+	if err == nil {
+		err = coming.Unpack(rc)
+	}
+	if err == nil {
+		err = store.CheckReceived(coming) // while the old one is still there
+	}
+	if err != nil {
+		return fmt.Errorf("receive the store of another controller, which may be damaged there: %w", err)
 	}
 	if m.st != nil {
 		if err := m.st.Close(); err != nil {
@@ -165,15 +205,12 @@ func (m *Machine) Restore(rc io.ReadCloser) (err error) {
 		}
 		m.st = nil
 	}
-	err = os.RemoveAll(dir + replaced)
+	err = old.Remove()
 	if err == nil {
-		err = renameIfThere(dir, dir+replaced)
+		err = m.store.Rename(old.Dir)
 	}
 	if err == nil {
-		err = renameIfThere(dir+store.MarkSuffix, dir+replaced+store.MarkSuffix)
-	}
-	if err == nil {
-		err = os.Rename(dir+receiving, dir)
+		err = coming.Rename(m.store.Dir)
 	}
 	if err == nil {
 		m.st, err = store.Received(m.store)
@@ -182,18 +219,7 @@ func (m *Machine) Restore(rc io.ReadCloser) (err error) {
 		return fmt.Errorf("take the store of another controller: %w", err)
 	}
 	m.log.Info("the store came from another controller", "through", m.st.Applied())
-	return errors.Join(os.RemoveAll(dir+replaced), os.RemoveAll(dir+replaced+store.MarkSuffix))
-}
-
-// brokenOff says that the process ended in the middle of Restore, so that what is
-// there is not to be used.
-func brokenOff(dir string) bool { return exists(dir + replaced) }
-
-func renameIfThere(from, to string) error {
-	if err := os.Rename(from, to); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return old.Remove()
 }
 
 // Close closes the store.
@@ -205,5 +231,5 @@ func (m *Machine) Close() error {
 	}
 	err := m.st.Close()
 	m.st = nil
-	return errors.Join(err, os.RemoveAll(m.store.Dir+sending))
+	return errors.Join(err, m.beside(sending).Remove())
 }

@@ -77,7 +77,10 @@ func Open(c Config) (*Replica, error) {
 }
 
 func (r *Replica) open() error {
-	received, err := r.ready()
+	origin, err := r.fsm.Begin(kept{r})
+	if err == nil && origin == OfNobody {
+		err = r.found()
+	}
 	if err != nil {
 		return err
 	}
@@ -90,7 +93,7 @@ func (r *Replica) open() error {
 	}
 	r.fsm.clock.goOn(filepath.Join(r.cfg.Dir, heardFile))
 	conf := r.raftConfig()
-	conf.NoSnapshotRestoreOnStart = !received
+	conf.NoSnapshotRestoreOnStart = origin != OfCopy
 	if err := r.newRaft(conf, snaps); err != nil {
 		return err
 	}
@@ -103,55 +106,6 @@ func (r *Replica) open() error {
 }
 
 func (r *Replica) patience() time.Duration { return cmp.Or(r.cfg.Patience, defaultPatience) }
-
-// ready brings the store and the log's directory into a state to begin from. Received: the store is
-// to be taken from the last snapshot, and what comes after that from the log.
-func (r *Replica) ready() (received bool, err error) {
-	there, member, err := store.IsMember(r.cfg.Store)
-	if brokenOff(r.cfg.Store.Dir) {
-		there, member, err = false, false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	_, err = os.Stat(r.cfg.Dir)
-	switch logged := err == nil; {
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return false, err
-	case !logged && (!member || exists(r.cfg.Dir+founding)):
-		return false, r.found()
-	case !logged:
-		return false, fmt.Errorf("it is gone, and the store is that of one of several controllers: %s", again)
-	case !there:
-		return true, nil
-	case !member:
-		return false, fmt.Errorf("the store was used by a controller alone since it was one of several: %s", again)
-	}
-	if r.fsm.st, err = store.OpenMember(r.cfg.Store); err != nil {
-		return false, err
-	}
-	return r.notTaken()
-}
-
-// notTaken says that the process ended when it had received another member's store and before that was in the place of
-// its own: what comes after that in the log would be applied to one that lacks what came before.
-func (r *Replica) notTaken() (bool, error) {
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(r.cfg.Dir, snapshotsKept, r.logger())
-	if err != nil {
-		return false, err
-	}
-	list, err := snaps.List()
-	if err != nil || len(list) == 0 || list[0].Index <= r.fsm.st.Applied() {
-		return false, err
-	}
-	r.cfg.Log.Info("the store is taken from the last copy of one, which is newer", "through", r.fsm.st.Applied(), "copy", list[0].Index)
-	return true, nil
-}
-
-// again is what to do with a member whose store and log do not belong together. It must not begin
-// anew by itself: there would be two sites.
-const again = "remove it from the others by `gadm controllers remove`, empty its directory, and add it again; " +
-	"if there are no others, start it once without `replica` in its configuration, and with that directory moved away"
 
 // founding follows the name of the log's directory while it is being made.
 const founding = ".new"
@@ -205,6 +159,14 @@ func (r *Replica) foundingTerm(log *wal.WAL) error {
 	return errors.Join(log.StoreLog(&raft.Log{Index: 2, Term: term, Type: raft.LogNoop}), log.SetUint64([]byte("CurrentTerm"), term))
 }
 
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
 // openLog opens the log on disk.
 func (r *Replica) openLog(dir string) (*wal.WAL, error) {
 	meta := &metadb.BoltMetaDB{} // the log closes it, but where it cannot be opened
@@ -224,6 +186,11 @@ func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore) (err erro
 		}
 	}()
 	r.raft, err = raft.NewRaft(conf, r.fsm, heard{r.wal, r.fsm}, r.wal, snaps, r.trans)
+	select {
+	case why := <-r.fsm.failed: // the library only says that the last copy of a store cannot be loaded
+		err = errors.Join(err, why)
+	default:
+	}
 	return err
 }
 
@@ -286,11 +253,4 @@ func (s stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Con
 }
 
 // Read lets f read this member's store, if one has come yet. It is not replaced meanwhile.
-func (r *Replica) Read(f func(*store.Store) error) error {
-	r.fsm.mu.Lock()
-	defer r.fsm.mu.Unlock()
-	if r.fsm.st == nil {
-		return nil
-	}
-	return f(r.fsm.st)
-}
+func (r *Replica) Read(f func(*store.Store) error) error { return r.fsm.Read(f) }

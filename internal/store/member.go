@@ -68,16 +68,40 @@ func OpenMember(cfg Config) (*Store, error) {
 	return openMember(cfg, mark)
 }
 
+// CheckReceived says why a copy of another member's store cannot take the place of this one's; nil: it can. All of it is read: a
+// copy of damaged files would be found out when the whole ones are gone.
+func CheckReceived(cfg Config) error {
+	cfg = cfg.onDisk()
+	mark, err := received(cfg)
+	if err == nil {
+		err = readCopy(cfg, mark, func(state.Record) error { return nil })
+	}
+	return err
+}
+
+// received is the mark of a copy of another member's store.
+func received(cfg Config) (floor.Mark, error) {
+	mark, format, gap, err := readMark(cfg)
+	switch {
+	case err != nil:
+	case format > formatNumber:
+		err = fmt.Errorf("its format is %d and this program knows up to %d: update this controller", format, formatNumber)
+	case gap > 0 || mark == floor.Mark{}:
+		err = fmt.Errorf("the copy lacks %d of its commits", gap)
+	}
+	if err != nil {
+		return mark, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+	}
+	return mark, nil
+}
+
 // Received opens a copy of another member's store, which has no file beside it yet that says
 // how far it must have come.
 func Received(cfg Config) (*Store, error) {
 	cfg = cfg.onDisk()
-	mark, _, gap, err := readMark(cfg)
-	if err == nil && (gap > 0 || mark == floor.Mark{}) {
-		err = fmt.Errorf("the copy lacks %d of its commits", gap)
-	}
+	mark, err := received(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+		return nil, err
 	}
 	return openMember(cfg, mark)
 }

@@ -1,4 +1,4 @@
-package replica
+package store
 
 import (
 	"archive/tar"
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// FuzzSnapshot unpacks anything as the store of another controller: nothing is written
+// FuzzUnpack unpacks anything as the store of another controller: nothing is written
 // beside its directory, nothing but plain files into it, and no more than was sent.
-func FuzzSnapshot(f *testing.F) {
+func FuzzUnpack(f *testing.F) {
 	archive := func(headers ...*tar.Header) []byte {
 		var b bytes.Buffer
 		t := tar.NewWriter(&b)
@@ -35,18 +35,21 @@ func FuzzSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		around := t.TempDir()
 		dir := filepath.Join(around, "store")
-		_ = unpackStore(bytes.NewReader(append(sent, make([]byte, 1024)...)), dir) // refused or not
+		_ = Config{Dir: dir}.Unpack(bytes.NewReader(append(sent, make([]byte, 1024)...))) // refused or not
 		for at, most := range map[string]int{around: 1, dir: len(sent)/512 + 1} {
 			list, err := os.ReadDir(at)
 			if err != nil || len(list) > most {
 				t.Fatalf("%s has %d files: %v", at, len(list), err)
 			}
 		}
+		if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o700 {
+			t.Fatalf("others may enter the directory: %v %v", st, err)
+		}
 		size := int64(0)
 		files, _ := os.ReadDir(dir)
 		for _, e := range files {
 			st, err := e.Info()
-			if err != nil || !st.Mode().IsRegular() || st.Mode().Perm() != 0o600 {
+			if err != nil || !st.Mode().IsRegular() {
 				t.Fatalf("%s is %v: %v", e.Name(), st.Mode(), err)
 			}
 			size += st.Size()

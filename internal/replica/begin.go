@@ -1,0 +1,101 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/raft"
+
+	"gbatch/internal/store"
+)
+
+// Kept is a member's part of the common log on its disk.
+type Kept interface {
+	There() (bool, error)  // it is there, as a whole
+	Founding() bool        // its making was broken off
+	Copy() (uint64, error) // the place in the log of the last copy of a store that lies there; 0: there is none
+}
+
+// Origin is where the records of a member that starts come from.
+type Origin int
+
+// Origins.
+const (
+	OfStore  Origin = iota // its store, and the log after that
+	OfCopy                 // the last copy of a store beside the log, if there is one, and the log after that
+	OfNobody               // it is the first member, and makes the log: from the store that it has been alone with, if there is one
+)
+
+// Begin says where the records of a member that starts come from, and opens its store if they come from there. An error
+// is of a store and a log that do not belong together, or of a store that is damaged.
+func (m *Machine) Begin(k Kept) (Origin, error) {
+	there, member, err := store.IsMember(m.store)
+	if m.brokenOff() {
+		there, member, err = false, false, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	switch logged, err := k.There(); {
+	case err != nil:
+		return 0, err
+	case !logged && (!member || k.Founding()):
+		return OfNobody, nil
+	case !logged:
+		return 0, fmt.Errorf("it is gone, and the store is that of one of several controllers: %s", again)
+	case !there:
+		return OfCopy, nil
+	case !member:
+		return 0, fmt.Errorf("the store was used by a controller alone since it was one of several: %s", again)
+	}
+	st, err := store.OpenMember(m.store)
+	if err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	m.st = st
+	m.mu.Unlock()
+	// Where the process ended when it had received another member's store and before that was in the place of its own,
+	// what comes after that in the log would be applied to one that lacks what came before.
+	at, err := k.Copy()
+	if err != nil || at <= st.Applied() {
+		return OfStore, err
+	}
+	m.log.Info("the store is taken from the last copy of one, which is newer", "through", st.Applied(), "copy", at)
+	return OfCopy, nil
+}
+
+// brokenOff says that the process ended in the middle of Restore, so that what is
+// there is not to be used.
+func (m *Machine) brokenOff() bool { return m.beside(replaced).There() }
+
+// again is what to do with a member whose store and log do not belong together. It must not begin
+// anew by itself: there would be two sites.
+const again = "remove it from the others by `gadm controllers remove`, empty its directory, and add it again; " +
+	"if there are no others, start it once without `replica` in its configuration, and with that directory moved away"
+
+// kept is that of a Replica.
+type kept struct{ r *Replica }
+
+func (k kept) There() (bool, error) {
+	_, err := os.Stat(k.r.cfg.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (k kept) Founding() bool { return exists(k.r.cfg.Dir + founding) }
+
+func (k kept) Copy() (uint64, error) {
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(k.r.cfg.Dir, snapshotsKept, k.r.logger())
+	if err != nil {
+		return 0, err
+	}
+	list, err := snaps.List()
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return list[0].Index, nil
+}
