@@ -3,6 +3,7 @@ package store
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -16,15 +17,31 @@ type damage struct {
 	said map[string]bool // by the file's path
 }
 
+// damagePause is how long whoever meets damage of a file waits after the first time. Pebble begins a compaction that met some
+// again at once, and would keep a processor busy with that for as long as the program runs.
+const damagePause = 250 * time.Millisecond
+
 func (d *damage) found(info pebble.DataCorruptionInfo) {
+	if !d.first(info.Path) {
+		time.Sleep(damagePause)
+		return
+	}
+	if d.log == nil {
+		return
+	}
+	d.log.Error("a file of the store is damaged; stop gctld and restore a backup by `gctld restore`", "file", info.Path, "error", info.Details)
+}
+
+// first says whether nothing was said of a file yet.
+func (d *damage) first(path string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.log == nil || d.said[info.Path] {
-		return
+	if d.said[path] {
+		return false
 	}
 	if d.said == nil {
 		d.said = map[string]bool{}
 	}
-	d.said[info.Path] = true
-	d.log.Error("a file of the store is damaged; stop gctld and restore a backup by `gctld restore`", "file", info.Path, "error", info.Details)
+	d.said[path] = true
+	return true
 }
