@@ -37,7 +37,8 @@ func (s *Store) walk(from, to []byte, backward bool, take func(state.Record) (mo
 
 // walk is Range from one key to another. All that reads more than one record
 // comes by here.
-func walk(db pebble.Reader, in *pebble.IterOptions, backward bool, take func(state.Record) (more bool, err error)) error {
+func walk(db pebble.Reader, in *pebble.IterOptions, backward bool, take func(state.Record) (more bool, err error)) (err error) {
+	defer closed(&err)
 	it, err := db.NewIter(in)
 	if err != nil {
 		return err
@@ -132,3 +133,18 @@ func ReadPast(cfg Config, take func(state.Record) error) (err error) {
 	}
 	return errors.Join(err, db.Close())
 }
+
+// closed makes an error of the panic by which pebble answers who reads from a store that was closed: of several controllers one
+// that leads no more may get another's store while it still answers.
+func closed(err *error) {
+	why := recover()
+	if why == nil {
+		return
+	}
+	if e, is := why.(error); !is || !errors.Is(e, pebble.ErrClosed) {
+		panic(why)
+	}
+	*err = errors.Join(*err, errClosed)
+}
+
+var errClosed = errors.New("read from store: it was closed, as this controller ends or another one leads")

@@ -302,7 +302,8 @@ func (s *Store) apply(b *pebble.Batch, more func(*pebble.Batch) error) error {
 // sequence or name must be set. False: there is none.
 func (s *Store) Get(r state.Record) ([]byte, bool, error) { return s.get(key(r)) }
 
-func (s *Store) get(k []byte) ([]byte, bool, error) {
+func (s *Store) get(k []byte) (value []byte, ok bool, err error) {
+	defer closed(&err)
 	v, c, err := s.db.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil

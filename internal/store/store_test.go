@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -138,4 +139,21 @@ func FuzzRecordKeys(f *testing.F) {
 			t.Errorf("key %x became %x", k, key(r))
 		}
 	})
+}
+
+// TestReadAfterClose: who still reads when the store was closed gets an error, and does not end the process.
+func TestReadAfterClose(t *testing.T) {
+	s, err := Open(Config{Dir: "store", FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Get(state.Record{Kind: state.KindJob, Job: 1}); !errors.Is(err, errClosed) {
+		t.Errorf("one record: %v", err)
+	}
+	if err := s.All(state.KindJob, func(state.Record) error { return nil }); !errors.Is(err, errClosed) {
+		t.Errorf("all of a kind: %v", err)
+	}
 }
