@@ -1,6 +1,10 @@
 package chaos
 
-import "github.com/hashicorp/raft"
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
 
 // Term is that of a replica.Agreement, as the others.
 func (e *elector) Term() uint64 {
@@ -11,16 +15,17 @@ func (e *elector) Term() uint64 {
 
 // Barrier waits for all that was agreed on before.
 func (e *elector) Barrier() error {
-	_, err := e.propose(&raft.Log{Type: raft.LogNoop})
+	_, err := e.propose(func() (*raft.Log, error) { return &raft.Log{Type: raft.LogNoop}, nil })
 	return err
 }
 
 // Apply has the others agree.
 func (e *elector) Apply(entry []byte) (any, error) {
-	return e.propose(&raft.Log{Type: raft.LogCommand, Data: entry})
+	return e.propose(func() (*raft.Log, error) { return e.writes(entry), nil })
 }
 
-func (e *elector) propose(l *raft.Log) (any, error) {
+// propose has the others agree on what is made with the lock.
+func (e *elector) propose(entry func() (*raft.Log, error)) (any, error) {
 	if err := e.m.gate(e.ctx, "propose"); err != nil {
 		return nil, err
 	}
@@ -29,7 +34,12 @@ func (e *elector) propose(l *raft.Log) (any, error) {
 		e.mu.Unlock()
 		return nil, errNotLeading
 	}
-	l.Index, l.Term = uint64(len(e.kept.log)+1), e.kept.term
+	l, err := entry()
+	if err != nil {
+		e.mu.Unlock()
+		return nil, err
+	}
+	l.Index, l.Term = uint64(e.kept.last()+1), e.kept.term
 	e.kept.log = append(e.kept.log, l)
 	said := make(chan any, 1)
 	i := int(l.Index)
@@ -42,7 +52,7 @@ func (e *elector) propose(l *raft.Log) (any, error) {
 		return nil, err
 	}
 	e.mu.Lock()
-	if e.role == leads && e.termAt(i) == l.Term {
+	if e.role == leads && e.kept.termAt(i) == l.Term {
 		e.kept.synced = max(e.kept.synced, i)
 		e.advance()
 	}
@@ -65,38 +75,58 @@ func (e *elector) Confirm(term uint64) error {
 	}
 	e.mu.Lock()
 	q, leading := entries{term: term, from: e.m.id}, e.role == leads && e.kept.term == term
+	leased := leading && e.majority(func(i int) bool { return e.w.now()-e.contact[i] < e.w.plant.readLease })
 	e.mu.Unlock()
 	if !leading {
 		return errNotLeading
 	}
-	told := make(chan bool, e.w.controllers)
-	for i := range e.w.controllers {
+	if leased {
+		return nil
+	}
+	told := make(chan int, len(e.w.members)) // who followed; -1: did not
+	for i := range e.w.members {
 		if i == e.m.id {
 			continue
 		}
 		e.w.wg.Go(func() {
-			a, err := tell(e, i, "confirm", func(o *elector) answer { return o.append(q) })
+			a, err := tell(e, i, "confirm", func(o *elector) answer { return o.follow(q) })
 			if err == nil {
 				e.mu.Lock()
 				e.later(a.term)
 				e.mu.Unlock()
 			}
-			told <- err == nil && a.yes && a.term == term
+			if err != nil || !a.yes || a.term != term {
+				i = -1
+			}
+			told <- i
 		})
 	}
-	yes := 1
-	for range e.w.controllers - 1 {
+	yes := map[int]bool{}
+	for n := 0; ; n++ {
+		e.mu.Lock()
+		ok := e.majority(func(i int) bool { return yes[i] })
+		e.mu.Unlock()
+		if ok {
+			return nil
+		}
+		if n == len(e.w.members)-1 {
+			return errNotLeading
+		}
 		select {
-		case ok := <-told:
-			if ok {
-				yes++
-			}
+		case i := <-told:
+			yes[i] = true // of -1 nobody asks
 		case <-e.ctx.Done():
 			return e.ctx.Err()
 		}
-		if 2*yes > e.w.controllers {
-			return nil
-		}
 	}
-	return errNotLeading
+}
+
+// follow answers who asks whether it leads.
+func (e *elector) follow(q entries) answer {
+	if e.m.gate(e.ctx, fmt.Sprint("confirm", q.from, q.term)) != nil {
+		return answer{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return answer{yes: e.hears(q.term, q.from), term: e.kept.term}
 }

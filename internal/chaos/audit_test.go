@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 
 	"gbatch/internal/job"
+	"gbatch/internal/state"
 )
 
 // audit looks at what truly happens, whatever the controller believes, and at what clients are told.
@@ -27,12 +29,13 @@ type audit struct {
 	acked  map[job.Number]string    // submissions, by the key
 	uuids  map[job.Number]string    // of jobs, as they were first shown
 	cancel map[job.Number]bool      // somebody wanted it
+	vague  map[job.Number]bool      // nobody can tell when a program of it ended
 	past   []porcupine.Operation    // what clients asked and were told
 }
 
 func newAudit(w *world) *audit {
 	return &audit{w: w, begun: map[string]bool{}, ends: map[string]int{}, ran: map[string]time.Duration{}, alive: map[string]*container{}, acked: map[job.Number]string{},
-		uuids: map[job.Number]string{}, cancel: map[job.Number]bool{}, tally: tally{faults: map[string]int{}, states: map[string]bool{}}}
+		uuids: map[job.Number]string{}, cancel: map[job.Number]bool{}, vague: map[job.Number]bool{}, tally: newTally()}
 }
 
 // violation notes what does not hold, and ends the history.
@@ -63,6 +66,13 @@ func (a *audit) message(lost bool) {
 	if lost {
 		a.tally.lost++
 	}
+}
+
+// saw counts what a history is to have at times.
+func (a *audit) saw(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tally.seen[what]++
 }
 
 func (a *audit) again() {
@@ -99,6 +109,14 @@ func (a *audit) started(p *process) {
 	}
 	for j := range v.All() {
 		a.seen(j.Number, j.Identity())
+		a.named(j)
+	}
+}
+
+// named checks that a job is what was submitted by its key, which its name ends with.
+func (a *audit) named(j *state.Job) {
+	if key := a.acked[j.Number]; key != "" && !strings.HasSuffix(j.Name, "-"+key) {
+		a.violated("job %d was submitted as %s and has the name %q", j.Number, key, j.Name)
 	}
 }
 
@@ -179,6 +197,13 @@ func (a *audit) wants(n job.Number) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cancel[n] = true
+}
+
+// unclear says that a job's node was started again and its clock set since a program ended there: when that was, nobody can tell.
+func (a *audit) unclear(n job.Number) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.vague[n] = true
 }
 
 // call begins an operation of a client's.

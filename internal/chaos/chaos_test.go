@@ -2,7 +2,10 @@ package chaos
 
 import (
 	"flag"
+	"fmt"
+	"regexp"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -13,6 +16,7 @@ var (
 	hours   = flag.Float64("chaos.hours", 1, "simulated hours of each")
 	many    = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
 	every   = flag.Duration("chaos.every", 40*time.Second, "a fault comes so often on average")
+	small   = flag.Duration("chaos.small", 4*time.Second, "a small fault comes so often on average")
 	shorten = flag.Int("chaos.tries", 200, "histories that are lived to shorten one in which something does not hold")
 	bugs    = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
@@ -20,13 +24,16 @@ var (
 // usual is the history of a seed.
 func usual(seed uint64, lasts time.Duration) history {
 	const nodes = 4
-	return history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, *every)}
+	h := history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, *every)}
+	h.drawGlitches(*small)
+	return h
 }
 
 // severally is the history of a seed with several controllers.
 func severally(seed uint64, controllers int, lasts time.Duration) history {
 	h := history{seed: seed, nodes: 4, clients: 3, controllers: controllers, lasts: lasts}
 	h.faults = drawSeveral(seed, h, *every)
+	h.drawGlitches(*small)
 	return h
 }
 
@@ -46,30 +53,64 @@ func TestChaosSeverally(t *testing.T) {
 	through(t, 1, 3, func(seed uint64) history { return severally(seed, 3, 30*time.Minute) })
 }
 
-// through lives through the histories of seeds.
+// through lives through the histories of seeds, as many at a time as there are processors.
 func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history) {
-	sum := tally{faults: map[string]int{}, states: map[string]bool{}}
-	took, histories, began := time.Duration(0), 0, time.Now()
-	for seed := from; seed < from+uint64(seeds); seed++ {
-		h := of(seed)
-		out := live(t, h)
-		sum.add(out.tally)
-		took, histories = took+out.took, histories+1
-		if out.violation == "" {
-			continue
+	sums := make([]tally, seeds)
+	took := make([]time.Duration, seeds)
+	began, used := time.Now(), processorTime()
+	t.Run("seeds", func(t *testing.T) {
+		for i := range seeds {
+			h := of(from + uint64(i))
+			t.Run(fmt.Sprint(h.seed), func(t *testing.T) {
+				t.Parallel()
+				out := live(t, h)
+				sums[i], took[i] = out.tally, out.took
+				if out.violation != "" {
+					report(t, h, out)
+				}
+			})
 		}
-		t.Logf("seed %d: %s; it is shortened", seed, out.violation) // which takes as long as many seeds
-		least, why := shrink(t, h, out.violation)
-		t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d -chaos.every %s): %s", seed, out.violation, seed, h.lasts.Hours(), max(1, h.controllers), *every, why)
-		for _, f := range least.faults {
-			t.Logf("  %s", f)
-		}
-		for _, l := range out.lines[max(0, len(out.lines)-40):] {
-			t.Log(l)
+	})
+	sum, all := newTally(), time.Duration(0)
+	for i := range seeds {
+		sum.add(sums[i])
+		all += took[i]
+	}
+	real, used := time.Since(began), processorTime()-used
+	t.Logf("%d histories, %s simulated in %s (%s of a processor): %.1f faults a second, %.1f a second of a processor\n%s", seeds, all.Round(time.Minute), real.Round(time.Second), used.Round(time.Second),
+		float64(sum.befell())/real.Seconds(), float64(sum.befell())/used.Seconds(), sum)
+}
+
+// report says what does not hold, and with how few faults.
+func report(t *testing.T, h history, out outcome) {
+	t.Logf("seed %d: %s; it is shortened", h.seed, out.violation) // which takes as long as many seeds
+	least, why := shrink(t, h, out.violation)
+	t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d -chaos.every %s -chaos.small %s): %s",
+		h.seed, out.violation, h.seed, h.lasts.Hours(), max(1, h.controllers), *every, *small, why)
+	for _, f := range least.faults {
+		t.Logf("  %s", f)
+	}
+	t.Log("and what it was in the first history:")
+	if n := regexp.MustCompile(`job (\d+)`).FindStringSubmatch(out.violation); n != nil {
+		of := regexp.MustCompile(`job ` + n[1] + `$| ` + n[1] + `_\d`)
+		for _, l := range out.lines {
+			if of.MatchString(l) {
+				t.Log(l)
+			}
 		}
 	}
-	real := time.Since(began)
-	t.Logf("%d histories, %s simulated in %s: %.1f faults a second\n%s", histories, took.Round(time.Minute), real.Round(time.Second), float64(sum.befell())/real.Seconds(), sum)
+	for _, l := range out.lines[max(0, len(out.lines)-40):] {
+		t.Log(l)
+	}
+}
+
+// processorTime is what this process has used of processors.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // shrink leaves out faults of a history while something in it still does not hold.
@@ -112,6 +153,9 @@ func sameHistory(t *testing.T, h history) {
 		}
 		for i, l := range first.lines {
 			if i >= len(again.lines) || l != again.lines[i] {
+				for k := max(0, i-6); k < min(i+4, len(first.lines), len(again.lines)); k++ {
+					t.Logf("%s | %s", first.lines[k], again.lines[k])
+				}
 				t.Fatalf("seed %d with %d controllers has two histories; line %d differs: %q", h.seed, h.controllers, i, l)
 			}
 		}

@@ -106,7 +106,7 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 	if r.IntN(6) == 0 {
 		nodes = 2
 	}
-	doc := document(fmt.Sprintf("run-%d-exit-%d", runs, code), r.IntN(5), r.IntN(2) == 0, nodes)
+	doc := document(fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes)
 	begun := c.w.audit.call()
 	a, err := ask(ctx, c, func(ctx context.Context, p *process) (*api.SubmitResponse, error) {
 		k := key
@@ -170,6 +170,11 @@ func (c *client) cancel(ctx context.Context, s sent) bool {
 func (c *client) read(ctx context.Context, s sent) {
 	begun := c.w.audit.call()
 	op, err := ask(ctx, c, func(ctx context.Context, p *process) (operation, error) {
+		if c.w.plant.followers {
+			if op, ok := c.followed(s); ok {
+				return op, nil
+			}
+		}
 		if p.lead != nil && !c.w.plant.stale {
 			if err := p.lead.Fresh(ctx); err != nil {
 				return operation{}, err
@@ -194,6 +199,27 @@ func (c *client) read(ctx context.Context, s sent) {
 		return
 	}
 	c.w.audit.returned(c.id, begun, op)
+}
+
+// followed is a planted bug: any controller answers by what it has.
+func (c *client) followed(s sent) (operation, bool) {
+	e := c.w.members[c.w.draw("follower", c.name).IntN(len(c.w.members))].part()
+	if e == nil {
+		return operation{}, false
+	}
+	st := e.store()
+	if st == nil {
+		return operation{}, false
+	}
+	value, ok, err := st.Get(state.Record{Kind: state.KindJob, Job: s.number})
+	if err != nil || !ok {
+		return operation{absent: true}, err == nil
+	}
+	j, err := state.DecodeJob(value)
+	if err != nil {
+		return operation{}, false
+	}
+	return operation{state: string(j.State), final: j.State.Final(), cancelled: asked(j), uuid: j.Identity()}, true
 }
 
 // asked says whether a job shows that it was cancelled.

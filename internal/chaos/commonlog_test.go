@@ -24,22 +24,46 @@ const (
 	batch    = 64                     // entries in a message at most
 )
 
-// kept is what a member has of the log on its disk.
+// kept is what a member has of the log on its disk. The entries up to the first, which a copy of a store has, are
+// dropped.
 type kept struct {
-	term   uint64
-	voted  int // for which member in that term; -1: for none
-	log    []*raft.Log
-	synced int // so many entries are there after a power cut
+	there     bool // the directory is
+	term      uint64
+	voted     int    // for which member in that term; -1: for none
+	first     int    // the entry before the log
+	firstTerm uint64 // of that
+	seats     seats  // after that
+	log       []*raft.Log
+	synced    int // up to this entry all are there after a power cut
+	copy      copied
 }
 
 // after is kept after the end of the process, with or without what was not synced.
 func (k *kept) after(unsynced int) *kept {
 	out := *k
 	if unsynced == 0 {
-		out.log = out.log[:out.synced]
+		out.log = out.log[:out.synced-out.first]
 	}
-	out.log, out.synced = append([]*raft.Log(nil), out.log...), len(out.log)
+	out.log = append([]*raft.Log(nil), out.log...)
+	out.synced = out.last()
 	return &out
+}
+
+// last is the last entry.
+func (k *kept) last() int { return k.first + len(k.log) }
+
+// entry is one that is there.
+func (k *kept) entry(index int) *raft.Log { return k.log[index-k.first-1] }
+
+// termAt is that of an entry, 0 of one that is not there.
+func (k *kept) termAt(index int) uint64 {
+	switch {
+	case index == k.first:
+		return k.firstTerm
+	case index < k.first || index > k.last():
+		return 0
+	}
+	return k.entry(index).Term
 }
 
 type role int
@@ -75,13 +99,15 @@ type elector struct {
 	wake    []chan struct{}
 	waiting map[int]chan any // for the answer to an entry
 	lost    func()           // what to do when it leads no more
+	now     chan func()      // what is to be done between two entries
+	program int              // its version
 }
 
 var errNotLeading = errors.New("this member does not lead")
 
 func newElector(m *member, ctx context.Context, fsm *replica.Machine) *elector {
-	n := m.w.controllers
-	e := &elector{w: m.w, m: m, ctx: ctx, fsm: fsm, leader: -1, heard: m.w.now(), elected: make(chan struct{}, 1), agreed: make(chan struct{}, 1),
+	n := len(m.w.members)
+	e := &elector{w: m.w, m: m, ctx: ctx, fsm: fsm, leader: -1, heard: m.w.now(), elected: make(chan struct{}, 1), agreed: make(chan struct{}, 1), now: make(chan func()),
 		next: make([]int, n), match: make([]int, n), contact: make([]time.Duration, n), waiting: map[int]chan any{}}
 	for range n {
 		e.wake = append(e.wake, make(chan struct{}, 1))
@@ -98,6 +124,7 @@ func signal(c chan struct{}) {
 
 // sync has time pass as for what is written to the disk.
 func (e *elector) sync() error {
+	e.disk.syncs.Add(1)
 	return sleep(e.ctx, syncTakes+time.Duration(e.disk.slow.Load()))
 }
 
@@ -111,20 +138,9 @@ func (e *elector) run() {
 		due := e.role != leads && e.w.now()-e.heard >= patience
 		e.mu.Unlock()
 		if due {
-			e.stand()
+			e.stand(false)
 		}
 	}
-}
-
-// majority counts this member too.
-func (e *elector) majority(has func(i int) bool) bool {
-	n := 1
-	for i := range e.w.controllers {
-		if i != e.m.id && has(i) {
-			n++
-		}
-	}
-	return 2*n > e.w.controllers
 }
 
 // resign is called with the lock.
@@ -151,47 +167,6 @@ func (e *elector) later(term uint64) {
 	}
 }
 
-// stand asks the others for their votes.
-func (e *elector) stand() {
-	e.mu.Lock()
-	e.kept.term++
-	e.kept.voted, e.role, e.leader, e.heard = e.m.id, stands, -1, e.w.now()
-	q := ballot{term: e.kept.term, from: e.m.id, last: len(e.kept.log), lastTerm: e.termAt(len(e.kept.log))}
-	e.mu.Unlock()
-	if e.sync() != nil {
-		return
-	}
-	votes := 1
-	for i := range e.w.controllers {
-		if i == e.m.id {
-			continue
-		}
-		e.w.wg.Go(func() {
-			a, err := tell(e, i, "vote", func(o *elector) answer { return o.vote(q) })
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			if err != nil {
-				return
-			}
-			e.later(a.term)
-			if !a.yes || e.role != stands || e.kept.term != q.term {
-				return
-			}
-			if votes++; 2*votes > e.w.controllers {
-				e.lead()
-			}
-		})
-	}
-}
-
-// termAt is that of an entry, 0 before the first.
-func (e *elector) termAt(index int) uint64 {
-	if index == 0 || index > len(e.kept.log) {
-		return 0
-	}
-	return e.kept.log[index-1].Term
-}
-
 // leads says whether this member takes itself for the one that leads.
 func (e *elector) leads() bool {
 	e.mu.Lock()
@@ -214,10 +189,10 @@ func (e *elector) lead() {
 	e.w.note("controller %d leads in term %d", e.m.id, e.kept.term)
 	e.role, e.leader = leads, e.m.id
 	for i := range e.next {
-		e.next[i], e.match[i], e.contact[i] = len(e.kept.log)+1, 0, e.w.now()
+		e.next[i], e.match[i], e.contact[i] = e.kept.last()+1, 0, e.w.now()
 	}
 	term := e.kept.term
-	for i := range e.w.controllers {
+	for i := range e.w.members {
 		if i != e.m.id {
 			e.w.wg.Go(func() { e.replicate(i, term) })
 		}
@@ -241,16 +216,10 @@ func (e *elector) replicate(to int, term uint64) {
 		case <-e.wake[to]: // for what is sent now
 		default:
 		}
+		seated := e.seat(to) != away
 		q := e.message(e.next[to])
 		e.mu.Unlock()
-		a, err := tell(e, to, "append", func(o *elector) answer { return o.append(q) })
-		e.mu.Lock()
-		more := false
-		if err == nil {
-			more = e.answered(to, q, a)
-		}
-		e.mu.Unlock()
-		if more {
+		if seated && e.send(to, q) {
 			continue
 		}
 		late := time.NewTimer(beat)
@@ -263,10 +232,30 @@ func (e *elector) replicate(to int, term uint64) {
 	}
 }
 
-// message is called with the lock.
+// send says whether there is more to send at once.
+func (e *elector) send(to int, q entries) (more bool) {
+	kind, serve := "append", func(o *elector) answer { return o.append(q) }
+	if q.copy != nil {
+		kind, serve = "copy", func(o *elector) answer { return o.install(q) }
+	}
+	a, err := tell(e, to, kind, serve)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return err == nil && e.answered(to, q, a)
+}
+
+// message is called with the lock. Whoever lacks entries that are dropped is sent the last copy of the store.
 func (e *elector) message(from int) entries {
-	end := min(len(e.kept.log), from-1+batch)
-	return entries{term: e.kept.term, from: e.m.id, prev: from - 1, prevTerm: e.termAt(from - 1), list: append([]*raft.Log(nil), e.kept.log[from-1:end]...), commit: e.commit}
+	q := entries{term: e.kept.term, from: e.m.id, commit: e.commit}
+	if from <= e.kept.first {
+		c := e.kept.copy
+		q.copy = &c
+		return q
+	}
+	end := min(e.kept.last(), from-1+batch)
+	q.prev, q.prevTerm = from-1, e.kept.termAt(from-1)
+	q.list = append([]*raft.Log(nil), e.kept.log[from-1-e.kept.first:end-e.kept.first]...)
+	return q
 }
 
 // answered is called with the lock. More: there is more to send at once.
@@ -283,12 +272,12 @@ func (e *elector) answered(to int, q entries, a answer) (more bool) {
 	e.match[to] = max(e.match[to], a.last)
 	e.next[to] = e.match[to] + 1
 	e.advance()
-	return e.next[to] <= len(e.kept.log)
+	return e.next[to] <= e.kept.last()
 }
 
 // advance agrees on what a majority has on its disks. It is called with the lock.
 func (e *elector) advance() {
-	for i := len(e.kept.log); i > e.commit && e.termAt(i) == e.kept.term; i-- {
+	for i := e.kept.last(); i > e.commit && e.kept.termAt(i) == e.kept.term; i-- {
 		if e.kept.synced < i || !e.w.plant.early && !e.majority(func(m int) bool { return e.match[m] >= i }) {
 			continue
 		}
@@ -306,14 +295,7 @@ type entries struct {
 	prevTerm uint64
 	list     []*raft.Log
 	commit   int
-}
-
-// ballot asks for a vote.
-type ballot struct {
-	term     uint64
-	from     int
-	last     int
-	lastTerm uint64
+	copy     *copied // in place of entries; nil: none
 }
 
 type answer struct {
@@ -322,41 +304,50 @@ type answer struct {
 	last int
 }
 
+// hears is called with the lock, when another member says that it leads. False: it does not.
+func (e *elector) hears(term uint64, from int) bool {
+	if term < e.kept.term && !e.w.plant.anyTerm {
+		return false
+	}
+	e.later(term)
+	if e.role == stands {
+		e.role = follows
+	}
+	e.leader, e.heard = from, e.w.now()
+	return true
+}
+
 // append takes entries of who leads.
 func (e *elector) append(q entries) answer {
 	if e.m.gate(e.ctx, fmt.Sprint("append", q.from, q.term, q.prev, len(q.list))) != nil {
 		return answer{}
 	}
 	e.mu.Lock()
-	if q.term < e.kept.term && !e.w.plant.anyTerm {
+	if !e.hears(q.term, q.from) {
 		defer e.mu.Unlock()
 		return answer{term: e.kept.term}
 	}
-	e.later(q.term)
-	if e.role == stands {
-		e.role = follows
-	}
-	e.leader, e.heard = q.from, e.w.now()
-	if q.prev > len(e.kept.log) || e.termAt(q.prev) != q.prevTerm {
+	if q.prev > e.kept.last() || q.prev >= e.kept.first && e.kept.termAt(q.prev) != q.prevTerm {
 		defer e.mu.Unlock()
-		return answer{term: e.kept.term, last: min(len(e.kept.log), q.prev-1)}
+		return answer{term: e.kept.term, last: min(e.kept.last(), q.prev-1)}
 	}
 	at, fresh := q.prev, false
 	for _, l := range q.list {
-		if at++; at <= len(e.kept.log) && e.termAt(at) == l.Term {
+		if at++; at <= e.kept.first || at <= e.kept.last() && e.kept.termAt(at) == l.Term {
 			continue
 		}
-		e.kept.log = append(e.kept.log[:at-1:at-1], l)
+		e.kept.log = append(e.kept.log[:at-1-e.kept.first:at-1-e.kept.first], l)
 		e.kept.synced, fresh = min(e.kept.synced, at-1), true
 	}
-	term := e.termAt(at)
+	at = max(at, e.kept.first)
+	term := e.kept.termAt(at)
 	e.mu.Unlock()
 	if fresh && e.sync() != nil {
 		return answer{}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.termAt(at) != term {
+	if at >= e.kept.first && e.kept.termAt(at) != term {
 		return answer{term: e.kept.term} // another one has led meanwhile
 	}
 	e.kept.synced = max(e.kept.synced, at)
@@ -367,58 +358,52 @@ func (e *elector) append(q entries) answer {
 	return answer{term: e.kept.term, yes: true, last: at}
 }
 
-// vote is given to one member in a term, that has all that this one has.
-func (e *elector) vote(q ballot) answer {
-	if e.m.gate(e.ctx, fmt.Sprint("vote", q.from, q.term)) != nil {
-		return answer{}
+// between has something done while no entry is applied.
+func (e *elector) between(do func()) error {
+	select {
+	case e.now <- do:
+		return nil
+	case <-e.ctx.Done():
+		return e.ctx.Err()
 	}
-	e.mu.Lock()
-	if q.term < e.kept.term || e.leader >= 0 && e.w.now()-e.heard < patience {
-		defer e.mu.Unlock()
-		return answer{term: e.kept.term}
-	}
-	e.later(q.term)
-	last := len(e.kept.log)
-	has := q.lastTerm > e.termAt(last) || q.lastTerm == e.termAt(last) && q.last >= last || e.w.plant.anyVote
-	yes := has && (e.kept.voted < 0 || e.kept.voted == q.from)
-	if yes {
-		e.kept.voted, e.heard = q.from, e.w.now()
-	}
-	a := answer{term: e.kept.term, yes: yes}
-	e.mu.Unlock()
-	if e.sync() != nil {
-		return answer{}
-	}
-	return a
 }
 
-// applies applies what was agreed on, in order, until the process ends.
+// applies applies what was agreed on, in order, until the process ends. Copies are made and taken between two entries.
 func (e *elector) applies() {
 	for {
 		select {
 		case <-e.ctx.Done():
 			return
+		case do := <-e.now:
+			do()
+			continue
 		case <-e.agreed:
 		}
-		for e.m.gate(e.ctx, "apply") == nil {
-			e.mu.Lock()
-			if e.applied >= e.commit {
-				e.mu.Unlock()
-				break
-			}
-			e.applied++
-			i, l := e.applied, e.kept.log[e.applied-1]
-			e.mu.Unlock()
-			var said any
-			if l.Type == raft.LogCommand {
-				said = e.fsm.Apply(l)
-			}
-			e.mu.Lock()
-			if c := e.waiting[i]; c != nil {
-				c <- said
-				delete(e.waiting, i)
-			}
-			e.mu.Unlock()
+		for e.m.gate(e.ctx, "apply") == nil && e.applyNext() {
+			e.makeCopy()
 		}
 	}
+}
+
+// applyNext says whether there was an entry to apply.
+func (e *elector) applyNext() bool {
+	e.mu.Lock()
+	if e.applied >= e.commit {
+		e.mu.Unlock()
+		return false
+	}
+	e.applied++
+	i, l := e.applied, e.kept.entry(e.applied)
+	e.mu.Unlock()
+	var said any
+	if l.Type == raft.LogCommand {
+		said = e.fsm.Apply(e.reads(l))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.waiting[i]; c != nil {
+		c <- said
+		delete(e.waiting, i)
+	}
+	return true
 }

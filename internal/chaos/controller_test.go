@@ -117,7 +117,8 @@ func (c *machineOfController) start() {
 			c.w.note("store closed: %v", err)
 		}
 	})
-	for i := range c.w.clients { // so that nobody is given ids while others wait for theirs
+	_ = c.w.sleep(time.Millisecond) // not in the loop's first turn, or after it
+	for i := range c.w.clients {    // so that nobody is given ids while others wait for theirs
 		if _, err := p.ids.Of(fmt.Sprintf("user%d", i), nil); err != nil {
 			c.w.audit.violation("ids of a user: %v", err)
 		}

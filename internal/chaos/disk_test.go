@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,19 +17,62 @@ type disk struct {
 	mem    *vfs.MemFS
 	slow   *atomic.Int64 // how long a sync takes longer
 	full   *atomic.Int64 // by so many faults
+	syncs  *atomic.Int64 // that time passed for
 	left   atomic.Bool   // by the process that wrote to it
 	unsafe bool          // a planted bug: nothing is synced
 }
 
 func newDisk() *disk {
 	mem := vfs.NewCrashableMem()
-	return &disk{FS: mem, mem: mem, slow: new(atomic.Int64), full: new(atomic.Int64)}
+	return &disk{FS: mem, mem: mem, slow: new(atomic.Int64), full: new(atomic.Int64), syncs: new(atomic.Int64)}
 }
 
 // after is the disk after the end of who wrote to it, with all or nothing of what was not synced.
 func (d *disk) after(unsynced int) *disk {
 	mem := d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, 1))})
-	return &disk{FS: mem, mem: mem, slow: d.slow, full: d.full, unsafe: d.unsafe}
+	return &disk{FS: mem, mem: mem, slow: d.slow, full: d.full, syncs: d.syncs, unsafe: d.unsafe}
+}
+
+// empty is another disk in its place.
+func (d *disk) empty() *disk {
+	out := newDisk()
+	out.slow, out.full, out.syncs, out.unsafe = d.slow, d.full, d.syncs, d.unsafe
+	return out
+}
+
+// flip turns a bit of a file of the store around, and says of which kind of file. Nobody has it open.
+func (d *disk) flip(r *rand.Rand) string {
+	kinds := []string{".sst", ".log", "MANIFEST", "mark"}
+	kind, at := kinds[r.IntN(len(kinds))], 1+r.IntN(8)
+	path := "db.mark"
+	if kind != "mark" {
+		names, _ := d.mem.List("db")
+		slices.Sort(names)
+		for _, n := range names { // the last one
+			if strings.Contains(n, kind) {
+				path = "db/" + n
+			}
+		}
+	}
+	f, err := d.mem.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return "nothing"
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	b := make([]byte, 1)
+	off := st.Size() * int64(at) / 9
+	if _, err2 := f.ReadAt(b, off); err != nil || err2 != nil {
+		return "nothing"
+	}
+	b[0] ^= 1 << r.IntN(8)
+	if _, err := f.WriteAt(b, off); err != nil {
+		panic(err)
+	}
+	if err := f.Sync(); err != nil {
+		panic(err)
+	}
+	return kind
 }
 
 // syncTakes is how long a sync takes at least, so that others arrive meanwhile.
@@ -61,7 +105,8 @@ func (d *disk) wrap(name string, f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{File: f, disk: d, log: strings.HasSuffix(name, ".log")}, nil
+	// Copies of a store are written while others wait for a lock.
+	return &file{File: f, disk: d, log: strings.HasPrefix(name, "db/") && strings.HasSuffix(name, ".log")}, nil
 }
 
 // file is one on it. Time passes only at syncs of the database's log, on which commits wait: at others
@@ -93,6 +138,7 @@ func (f *file) SyncTo(length int64) (full bool, err error) {
 
 func (f *file) sync(do func() error) error {
 	if fresh := f.fresh.Swap(0); f.log && fresh > logEnd && !f.disk.left.Load() {
+		f.disk.syncs.Add(1)
 		_ = sleep(context.Background(), syncTakes+time.Duration(f.disk.slow.Load()))
 	}
 	if f.disk.unsafe {

@@ -14,6 +14,7 @@ type fault struct {
 	kind  string
 	on    int  // number of the node; -1: of none
 	ctl   bool // it is one of the controllers, and not a node
+	small bool // it counts when something met it
 	lasts time.Duration
 	by    time.Duration // how far a clock is set, how slow a disk is
 }
@@ -67,11 +68,44 @@ var ofSeveral = []kind{
 	{"slow disk of a controller", true, time.Minute, 2 * time.Second},
 	{"full disk of a controller", true, 2 * time.Minute, 0},
 	{"set a controller's clock", true, 0, 5 * time.Hour},
+	{"lose a controller's machine", true, 2 * time.Minute, 0},
+	{"remove a controller", true, 2 * time.Minute, 0},
+	{"lose a controller's store", true, time.Minute, 0},
+	{"flip a bit of a controller's", true, time.Minute, 0},
+	{"update a controller", true, 20 * time.Second, 0},
+}
+
+// glitches are small: for a moment what a part sends is lost, late or sent twice, or its disk is slow. They come often, and
+// what goes on meanwhile goes on.
+var glitches = []kind{
+	{"lose a few messages", true, 2 * time.Second, 0},
+	{"delay a few messages", true, 2 * time.Second, 700 * time.Millisecond},
+	{"repeat a few messages", true, 2 * time.Second, 0},
+}
+
+// ofControllers are those of several controllers.
+var ofControllers = append(slices.Clone(glitches), kind{"slow syncs", true, 2 * time.Second, 200 * time.Millisecond})
+
+// drawGlitches adds those that come so often to the faults of a history.
+func (h *history) drawGlitches(often time.Duration) {
+	all := drawing{glitches, h.nodes, h.lasts, 2 * often}.draw(rand.New(rand.NewPCG(h.seed, 10)))
+	if h.controllers > 0 {
+		more := drawing{ofControllers, h.controllers + 1, h.lasts, 2 * often}.draw(rand.New(rand.NewPCG(h.seed, 11)))
+		for i := range more {
+			more[i].ctl = true
+		}
+		all = append(all, more...)
+	}
+	for i := range all {
+		all[i].small = true
+	}
+	h.faults = append(h.faults, all...)
+	slices.SortStableFunc(h.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 }
 
 // drawSeveral are those of a history with several controllers: as often of these as of all else.
 func drawSeveral(seed uint64, h history, every time.Duration) []fault {
-	out := drawing{ofSeveral, h.controllers, h.lasts, 2 * every}.draw(rand.New(rand.NewPCG(seed, 8)))
+	out := drawing{ofSeveral, h.controllers + 1, h.lasts, 2 * every}.draw(rand.New(rand.NewPCG(seed, 8)))
 	for i := range out {
 		out[i].ctl = true
 	}
@@ -118,6 +152,11 @@ func (d drawing) draw(r *rand.Rand) (out []fault) {
 // befall has a fault happen, and ends it.
 func (w *world) befall(f fault) {
 	w.note("fault: %s", f)
+	if f.small {
+		w.glitch(f)
+		w.note("over: %s", f)
+		return
+	}
 	w.audit.fault(f.kind)
 	if f.ctl {
 		w.members[f.on].befall(f)

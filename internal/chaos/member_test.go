@@ -1,24 +1,27 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/follow"
 	"gbatch/internal/ctld/loop"
+	"gbatch/internal/ctld/site"
 	"gbatch/internal/replica"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
 
-// member is one of several controllers. What outlives its processes is its disk, with its store and its part of the common log.
+// member is one of several controllers, or a machine that may become one. What outlives its processes is its disk, with its
+// store and its part of the common log.
 type member struct {
 	*machineOfController
 	id     int
@@ -27,26 +30,28 @@ type member struct {
 
 	waited  map[string]int // for the process to go on, by who waits; guarded by mu
 	elector *elector       // of the process that runs, guarded by mu; nil: none does
+	program int            // its version, guarded by mu
+	unsound string         // why it cannot start or go on, guarded by mu; empty: it can
+	harmed  bool           // something befell it for which it may say so, guarded by mu
 }
 
-// found makes the controllers, whose stores begin alike.
+// found makes the machines. All but the last are controllers, whose stores begin alike.
 func found(w *world) (out []*member) {
-	for i := range w.controllers {
+	for i := range w.controllers + 1 {
 		m := &member{machineOfController: newController(w), id: i, kept: &kept{voted: -1}, waited: map[string]int{}}
+		m.conf.Replica = &site.Replica{Name: m.name()}
 		m.ahead.Store(int64(between(w.draw("clock", i), -3*time.Hour, 3*time.Hour)))
 		out = append(out, m)
-		first := out[0].disk
-		if i == 0 {
-			if err := store.Found(store.Config{Dir: "db", FS: first, Log: w.log}); err != nil {
-				w.audit.violation("the first store: %v", err)
-			}
-			continue
-		}
-		for _, name := range []string{"db", "db" + store.MarkSuffix} {
-			if _, err := vfs.Clone(first.mem, m.disk.mem, name, name, vfs.CloneSync); err != nil {
-				w.audit.violation("copy the first store: %v", err)
-			}
-		}
+	}
+	first := store.Config{Dir: "db", FS: out[0].disk, Log: w.log}
+	var files sink
+	if err := errors.Join(store.Found(first), first.Pack(&files)); err != nil {
+		w.audit.violation("the first store: %v", err)
+	}
+	out[0].disk = newDisk()
+	s := founded(len(out))
+	for _, m := range out[:w.controllers] {
+		m.kept = &kept{there: true, term: 1, voted: -1, first: 1, firstTerm: 1, seats: s, synced: 1, copy: copied{1, 1, s, files.Bytes()}}
 	}
 	return out
 }
@@ -82,29 +87,51 @@ func (m *member) resumes(ctx context.Context, who string, most time.Duration) er
 	return ctx.Err()
 }
 
+// There, Founding and Copy are of a replica.Kept.
+func (k *kept) There() (bool, error) { return k.there, nil }
+
+// Founding says that no log is half made.
+func (k *kept) Founding() bool { return false }
+
+// Copy is the place of the last copy.
+func (k *kept) Copy() (uint64, error) { return uint64(k.copy.index), nil }
+
 // start begins a process. No lock is held while the time of its disk passes, as with the only controller.
 func (m *member) start() {
 	m.mu.Lock()
-	if m.elector != nil || m.opening || m.off > 0 || m.w.ctx.Err() != nil {
+	if m.elector != nil || m.opening || m.off > 0 || m.w.ctx.Err() != nil || !m.kept.there || m.unsound != "" {
 		m.mu.Unlock()
 		return
 	}
 	m.opening = true
-	disk, kept := m.disk, m.kept
+	disk, kept, program := m.disk, m.kept, m.program
 	m.mu.Unlock()
 	jobs := &follow.Jobs{}
-	machine, err := replica.OpenMachine(store.Config{Dir: "db", FS: disk, Log: m.w.log, Applied: jobs.Applied}, m.elapsed, m.w.log)
+	machine := replica.NewMachine(store.Config{Dir: "db", FS: disk, Log: m.w.log, Applied: jobs.Applied}, m.elapsed, m.w.log)
+	origin, err := machine.Begin(kept)
+	if err == nil && origin == replica.OfCopy && kept.copy.files != nil {
+		err = machine.Restore(io.NopCloser(bytes.NewReader(kept.copy.files)))
+	}
+	if err == nil && origin == replica.OfNobody {
+		err = errors.New("it would begin a site of its own")
+	}
 	if err != nil {
-		m.w.audit.violation("controller %d does not start: %v", m.id, err)
+		_ = machine.Close()
+		m.mu.Lock()
+		m.opening = false
+		m.mu.Unlock()
+		m.cannot("start", err)
 		return
 	}
+	kept.begin()
 	ctx, kill := context.WithCancel(context.Background())
 	e := newElector(m, ctx, machine)
-	e.kill, e.disk, e.kept, e.jobs = kill, disk, kept, jobs
+	e.kill, e.disk, e.kept, e.program, e.jobs = kill, disk, kept, program, jobs
+	e.commit, e.applied = kept.copy.index, kept.copy.index
 	m.run(e)
 	m.mu.Lock()
 	m.elector, m.opening = e, false
-	off := m.off > 0
+	off := m.off > 0 || m.unsound != ""
 	m.mu.Unlock()
 	m.w.note("controller %d runs", m.id)
 	if off { // it was to be killed meanwhile
@@ -115,8 +142,9 @@ func (m *member) start() {
 // run has the parts of a process work until it ends, and closes its store then.
 func (m *member) run(e *elector) {
 	clock := loop.OpenClockBy(filepath.Join(m.w.dir, "clock"+m.name()), "boot", m.readings(), m.w.log)
-	done := make(chan struct{}, 3)
-	for _, part := range []func(){e.run, e.applies, func() { m.serve(e, clock) }} {
+	parts := []func(){e.run, e.applies, func() { m.serve(e, clock) }, func() { m.fails(e) }}
+	done := make(chan struct{}, len(parts))
+	for _, part := range parts {
 		m.closed.Go(func() { part(); done <- struct{}{} })
 	}
 	m.closed.Go(func() {
@@ -127,6 +155,15 @@ func (m *member) run(e *elector) {
 			m.w.note("store of controller %d closed: %v", m.id, err)
 		}
 	})
+}
+
+// fails ends the process when it cannot go on.
+func (m *member) fails(e *elector) {
+	select {
+	case <-e.ctx.Done():
+	case err := <-e.fsm.Failed():
+		m.cannot("go on", err)
+	}
 }
 
 // elapsed is the clock from boot.
@@ -145,7 +182,7 @@ func (m *member) serve(e *elector, clock *loop.Clock) {
 		}
 		for e.leads() && e.ctx.Err() == nil {
 			if err := m.lead(e, clock); err != nil && !errors.Is(err, replica.ErrLost) && e.ctx.Err() == nil {
-				m.w.audit.violation("controller %d cannot lead: %v", m.id, err)
+				m.cannot("lead", err)
 				return
 			}
 			_ = sleep(e.ctx, 10*time.Millisecond)
@@ -191,18 +228,46 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 		m.proc = p
 	}
 	m.mu.Unlock()
-	m.closed.Go(func() { // so that nobody is given ids while others wait for theirs
+	m.closed.Go(func() { // so that nobody is given ids while others wait for theirs, and not in the loop's first turn or after it
+		_ = sleep(p.ctx, time.Millisecond)
 		for i := range m.w.clients {
 			_, _ = p.ids.Of(fmt.Sprintf("user%d", i), nil) // another one leads
 		}
 	})
+	others := controllers.New(e, m.conf, m.w.log)
+	others.Useless = p.loop.Useless
+	others.Reach = func(ctx context.Context, address string) bool {
+		return e.reaches(ctx, m.w.machine(address).id)
+	}
+	looked := make(chan struct{})
+	go func() { others.Run(p.ctx); close(looked) }() // ends with the process
 	err = p.loop.Run(p.ctx)
+	p.kill()
+	<-looked
 	m.mu.Lock()
 	if m.proc == p {
 		m.proc = nil
 	}
 	m.mu.Unlock()
 	return err
+}
+
+// reaches says whether another member answers.
+func (e *elector) reaches(ctx context.Context, to int) bool {
+	if ctx.Err() != nil { // whether it is asked once more then is nobody's decision
+		return false
+	}
+	answered := make(chan bool, 1)
+	e.w.wg.Go(func() {
+		a, err := tell(e, to, "reach", func(*elector) answer { return answer{yes: true} })
+		answered <- err == nil && a.yes
+	})
+	select {
+	case yes := <-answered:
+		return yes
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // stop ends the process as a kill does; unsynced is how much of what was not synced is kept, in percent.
@@ -217,7 +282,7 @@ func (m *member) stop(unsynced int) {
 	m.kept = e.kept.after(unsynced)
 	if m.w.plant.shortLog {
 		m.kept.log = m.kept.log[:max(0, len(m.kept.log)-3)]
-		m.kept.synced = len(m.kept.log)
+		m.kept.synced = m.kept.last()
 	}
 	e.mu.Unlock()
 	old := m.disk
@@ -230,42 +295,11 @@ func (m *member) stop(unsynced int) {
 	m.w.note("controller %d killed, keeps %d percent of what is not synced", m.id, unsynced)
 }
 
-// befall has a fault of a controller happen, and ends it.
-func (m *member) befall(f fault) {
-	switch f.kind {
-	case "kill a controller", "cut a controller's power":
-		m.mu.Lock()
-		m.off++
-		m.mu.Unlock()
-		m.stop(map[bool]int{true: 100}[f.kind == "kill a controller"])
-		_ = m.w.sleep(f.lasts)
-		m.mu.Lock()
-		m.off--
-		m.mu.Unlock()
-		m.start()
-	case "pause a controller":
-		m.stands.Add(1)
-		_ = m.w.sleep(f.lasts)
-		m.stands.Add(-1)
-	case "slow disk of a controller":
-		m.slowed(f.by)
-		_ = m.w.sleep(f.lasts)
-		m.slowed(-f.by)
-	case "full disk of a controller":
-		m.filled(1)
-		_ = m.w.sleep(f.lasts)
-		m.filled(-1)
-	case "set a controller's clock":
-		m.ahead.Add(int64(f.by))
-	default:
-		m.w.net.disturb(f)
-	}
-}
-
-func (m *member) slowed(by time.Duration) {
+func (m *member) slowed(by time.Duration) *disk {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.disk.slow.Add(int64(by)) // the same on all that come after
+	return m.disk
 }
 
 func (m *member) filled(by int64) {
@@ -310,18 +344,19 @@ func tell(e *elector, to int, kind string, serve func(*elector) answer) (answer,
 	w, from, name := e.w, e.m.name(), e.w.members[to].name()
 	var none answer
 	r := w.draw("member", from, name, kind)
-	if err := sleep(e.ctx, w.net.delay(r)); err != nil {
+	gone, twice, late := w.net.meets(from, r)
+	if err := sleep(e.ctx, w.net.betweenMembers(r)+late); err != nil {
 		return none, err
 	}
-	if w.net.lostBetween(from, name, r) {
+	if w.net.lostBetween(from, name, r) || gone {
 		return none, errors.Join(sleep(e.ctx, waits), errSilence)
 	}
 	o := w.members[to].part()
 	if o == nil {
 		return none, errDown
 	}
-	if w.net.isBad() && r.IntN(4) == 0 { // it comes once more, later
-		later := w.net.delay(r)
+	if twice || w.net.isBad() && r.IntN(4) == 0 { // it comes once more, later
+		later := w.net.betweenMembers(r)
 		w.audit.again()
 		w.wg.Go(func() {
 			if sleep(o.ctx, later) == nil {
@@ -337,7 +372,7 @@ func tell(e *elector, to int, kind string, serve func(*elector) answer) (answer,
 	if w.net.lostBetween(name, from, r) {
 		return none, errors.Join(sleep(e.ctx, waits), errSilence)
 	}
-	return a, sleep(e.ctx, w.net.delay(r))
+	return a, sleep(e.ctx, w.net.betweenMembers(r))
 }
 
 // lostBetween says whether what one member sends to another one does not arrive.

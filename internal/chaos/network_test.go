@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,64 @@ type network struct {
 	cut   map[string][]int // by who is cut off: faults by which requests, and answers, are lost
 	old   map[string]int   // nodes to which old answers come again
 	first map[string][]byte
+
+	small map[string][]*glitch // by who sends; those that are under way
+}
+
+// glitch is a small fault under way.
+type glitch struct {
+	fault
+	met bool
+}
+
+// glitch has a small fault happen.
+func (w *world) glitch(f fault) {
+	if f.kind == "slow syncs" {
+		d := w.members[f.on].slowed(f.by)
+		before := d.syncs.Load()
+		_ = w.sleep(f.lasts)
+		w.members[f.on].slowed(-f.by)
+		if d.syncs.Load() > before {
+			w.audit.fault(f.kind)
+		}
+		return
+	}
+	n, who, g := w.net, w.part(f), &glitch{fault: f}
+	n.mu.Lock()
+	if n.small == nil {
+		n.small = map[string][]*glitch{}
+	}
+	n.small[who] = append(n.small[who], g)
+	n.mu.Unlock()
+	_ = w.sleep(f.lasts)
+	n.mu.Lock()
+	n.small[who] = slices.DeleteFunc(n.small[who], func(o *glitch) bool { return o == g })
+	met := g.met
+	n.mu.Unlock()
+	if met {
+		w.audit.fault(f.kind)
+	}
+}
+
+// meets says what small faults do to what somebody sends.
+func (n *network) meets(who string, r *rand.Rand) (lost, twice bool, late time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, g := range n.small[who] {
+		if r.IntN(2) == 0 {
+			continue
+		}
+		g.met = true
+		switch g.kind {
+		case "lose a few messages":
+			lost = true
+		case "repeat a few messages":
+			twice = true
+		default:
+			late += between(r, 0, g.by)
+		}
+	}
+	return lost, twice, late
 }
 
 // disturb has a fault of the network happen, for as long as it lasts.
@@ -75,6 +134,14 @@ func (n *network) isBad() bool {
 	return n.bad > 0
 }
 
+// betweenMembers is delay of what controllers send each other: a network that is bad is not so for seconds, or nobody would lead.
+func (n *network) betweenMembers(r *rand.Rand) time.Duration {
+	if n.isBad() && r.IntN(4) == 0 {
+		return between(r, 0, time.Second)
+	}
+	return between(r, 100*time.Microsecond, 3*time.Millisecond)
+}
+
 // delay is how long a message takes now.
 func (n *network) delay(r *rand.Rand) time.Duration {
 	if n.isBad() && r.IntN(3) == 0 {
@@ -104,20 +171,21 @@ type request struct {
 func call[A any](ctx context.Context, n *network, q request, serve func(context.Context, *process) (A, error)) (answer A, err error) {
 	who, hold := q.who, q.hold
 	r := n.w.draw("call", q.who, q.hold > 0, q.text)
-	if err := sleep(ctx, n.delay(r)); err != nil {
+	gone, twice, late := n.meets(who, r)
+	if err := sleep(ctx, n.delay(r)+late); err != nil {
 		return answer, err
 	}
 	if n.isBad() && r.IntN(8) == 0 {
 		return answer, errBad // something between refuses it
 	}
-	if n.lost(who, 0, r) {
+	if n.lost(who, 0, r) || gone {
 		return answer, errors.Join(sleep(ctx, hold+silence), errSilence)
 	}
 	p := n.w.reached(ctx, r)
 	if p == nil {
 		return answer, errDown
 	}
-	if n.isBad() && r.IntN(4) == 0 {
+	if twice || n.isBad() && r.IntN(4) == 0 {
 		later := n.delay(r)
 		n.w.audit.again()
 		n.w.wg.Go(func() { // the same request, once more

@@ -175,7 +175,7 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 	if replaced {
 		m.mu.Lock()
 		m.files, m.ranks = map[string][]byte{}, map[job.RankID]*rank{}
-		if !m.w.plant.keepsInstance {
+		if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
 			m.disks++
 		}
 		m.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 
 // plant is a bug that is put in at the edges of what runs, so that it is seen whether it is found.
 type plant struct {
-	name   string
-	missed bool // so far nothing finds it
+	name string
 
 	// Of the controller.
 	unsynced     bool // its disk does not sync
@@ -29,21 +28,25 @@ type plant struct {
 	answersEarly bool
 
 	// Of several controllers.
-	controllers int  // so many; 0: one
-	early       bool // what one member has on its disk is agreed on
-	anyVote     bool // a member votes for one that lacks what it has
-	anyTerm     bool // a member follows one of an earlier term
-	stale       bool // reads ask no majority
-	shortLog    bool // a restart forgets the end of a member's log
-	ownClock    bool // who leads next counts by its own clock
+	controllers int           // so many; 0: one
+	early       bool          // what one member has on its disk is agreed on
+	anyVote     bool          // a member votes for one that lacks what it has
+	anyTerm     bool          // a member follows one of an earlier term
+	stale       bool          // reads ask no majority
+	shortLog    bool          // a restart forgets the end of a member's log
+	ownClock    bool          // who leads next counts by its own clock
+	staleCopy   bool          // the copies that are sent are older than is said
+	wiped       bool          // a controller that lost its disk goes on as the same
+	followers   bool          // those that follow answer reads, too
+	readLease   time.Duration // for so long after the last contact with a majority none is asked
 
 	// Of the wire.
 	report func(*api.SyncRequest)
 	answer func(req *api.SyncRequest, resp *api.SyncResponse, took time.Duration)
 
 	// Of nodes and clients.
-	status                                     func(*machine, *rank, *node.RankStatus)
-	wallLease, noLease, noShims, keepsInstance bool
-	forgetsRunning, ignoresStops               bool
-	newKeys                                    bool
+	status                       func(*machine, *rank, *node.RankStatus)
+	wallLease, noLease, noShims  bool
+	forgetsRunning, ignoresStops bool
+	newKeys                      bool
 }

@@ -27,8 +27,10 @@ type rank struct {
 	begun    bool // on the disk before the program begins
 	started  time.Time
 	exit     *node.Exit
-	released bool // the controller has let go of it; only its end is kept
-	dropped  bool // it is to be let go of when it has ended
+	endedIn  int           // which boot of the machine
+	ahead    time.Duration // its wall clock, then
+	released bool          // the controller has let go of it; only its end is kept
+	dropped  bool          // it is to be let go of when it has ended
 }
 
 // stop is that a rank shall end, and why.
@@ -77,6 +79,14 @@ func (m *machine) status(r *rank) node.RankStatus {
 		s.Image, s.StartedMS = imageDigest, r.started.UnixMilli()
 	} else if r.phase == node.PhaseReady {
 		s.Image = imageDigest
+	}
+	if r.exit != nil && r.endedIn == m.boots { // as the production's node does it: the clock may have been set since
+		e := *r.exit
+		e.OnClock(m.wall().UnixMilli() - m.steady().Milliseconds())
+		s.Exit = &e
+	}
+	if r.exit != nil && r.endedIn != m.boots && r.ahead != time.Duration(m.ahead.Load()) {
+		m.w.audit.unclear(r.id.Job)
 	}
 	if m.w.plant.status != nil {
 		m.w.plant.status(m, r, &s)
@@ -322,7 +332,8 @@ func (m *machine) ends(r *rank, e node.Exit) {
 	if r.begun {
 		e.StartedMS = r.started.UnixMilli()
 	}
-	r.exit, r.phase = &e, node.PhaseEnded
+	e.WallMS = m.wall().UnixMilli() - m.steady().Milliseconds()
+	r.exit, r.phase, r.endedIn, r.ahead = &e, node.PhaseEnded, m.boots, time.Duration(m.ahead.Load())
 }
 
 // LeaseOver ends all that runs.

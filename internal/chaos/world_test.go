@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,13 +41,20 @@ type outcome struct {
 
 // tally counts what happened.
 type tally struct {
-	faults                         map[string]int
+	faults, seen                   map[string]int
 	messages, lost, repeated       int
 	submitted, ended, begun, steps int
 	states                         map[string]bool
 }
 
+func newTally() tally {
+	return tally{faults: map[string]int{}, seen: map[string]int{}, states: map[string]bool{}}
+}
+
 func (t *tally) add(o tally) {
+	for k, n := range o.seen { // a sum: order does not matter
+		t.seen[k] += n
+	}
 	for k, n := range o.faults { // a sum: order does not matter
 		t.faults[k] += n
 	}
@@ -67,12 +75,16 @@ func (t tally) befell() (all int) {
 
 // String is for people.
 func (t tally) String() string {
-	list := []string{}
-	for _, k := range slices.Sorted(maps.Keys(t.faults)) {
-		list = append(list, fmt.Sprintf("%s: %d", k, t.faults[k]))
+	return fmt.Sprintf("%d faults (%s)\n%s\n%d messages lost and %d repeated, of %d\n%d jobs acknowledged, %d ended; %d programs began; %d steps of the controller\nends: %s",
+		t.befell(), list(t.faults), list(t.seen), t.lost, t.repeated, t.messages, t.submitted, t.ended, t.begun, t.steps, strings.Join(slices.Sorted(maps.Keys(t.states)), ", "))
+}
+
+func list(counts map[string]int) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, fmt.Sprintf("%s: %d", k, counts[k]))
 	}
-	return fmt.Sprintf("%d faults (%s)\n%d messages lost and %d repeated, of %d\n%d jobs acknowledged, %d ended; %d programs began; %d steps of the controller\nends: %s",
-		t.befell(), strings.Join(list, ", "), t.lost, t.repeated, t.messages, t.submitted, t.ended, t.begun, t.steps, strings.Join(slices.Sorted(maps.Keys(t.states)), ", "))
+	return strings.Join(out, ", ")
 }
 
 // world is a history under way.
@@ -88,15 +100,18 @@ type world struct {
 	audit   *audit
 	ctl     *machineOfController // the only controller; nil: there are several
 	members []*member
-	nodes_  []*machine
-	net     *network
+
+	operator chan struct{} // held by what the operator of several controllers does
+	newest   atomic.Int64  // program of theirs
+	nodes_   []*machine
+	net      *network
 }
 
 // live runs a history to its end.
 func live(t *testing.T, h history) (out outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{history: h, began: time.Now(), log: slog.New(slog.NewTextHandler(io.Discard, nil)), dir: t.TempDir()}
+		w := &world{history: h, began: time.Now(), log: slog.New(slog.NewTextHandler(io.Discard, nil)), dir: t.TempDir(), operator: make(chan struct{}, 1)}
 		if h.plant == nil {
 			w.plant = &plant{}
 		}
@@ -134,6 +149,7 @@ func (w *world) run() {
 	<-ctx.Done()
 	clients.Wait()
 	w.rest()
+	w.alike()
 	w.audit.final()
 	w.over()
 	for _, m := range w.nodes_ {
@@ -174,7 +190,7 @@ func (w *world) end() {
 
 // rest waits until every job has ended, with nothing in the way any more.
 func (w *world) rest() {
-	const patience = time.Hour
+	const patience = 2 * time.Hour
 	for until := time.Now().Add(patience); w.ctx.Err() == nil; {
 		left := w.unended()
 		if left == "" {

@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 		longer := config(func(c *site.Config) { c.Limits.MaxDuration++; c.Dir = "/elsewhere" })
 		var logged strings.Builder
 		c := New(&members{all: all}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.NewTextHandler(&logged, nil)))
-		c.reach = func(context.Context, string) bool { return true }
+		c.Reach = func(context.Context, string) bool { return true }
 		c.Own = func() Statement { return NewStatement("1", config(nil)) }
 		c.Ask = func(_ context.Context, address string) (Statement, error) {
 			switch address {
@@ -92,7 +92,7 @@ func TestStuck(t *testing.T) {
 		}
 		var logged strings.Builder
 		c := New(&members{all: all}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.NewTextHandler(&logged, nil)))
-		c.reach = func(context.Context, string) bool { return true }
+		c.Reach = func(context.Context, string) bool { return true }
 		says := func(applied uint64) Statement { return Statement{Version: "1", Applied: applied} }
 		c.Own = func() Statement { return says(1000) }
 		slowSaid := uint64(100)

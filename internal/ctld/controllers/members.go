@@ -28,7 +28,9 @@ type Members struct {
 	self     string
 	patience int64 // of its configuration, seconds
 	log      *slog.Logger
-	reach    func(ctx context.Context, address string) bool
+
+	// Reach says whether somebody answers at an address. Set before Run.
+	Reach func(ctx context.Context, address string) bool
 
 	// Useless says that this controller cannot store anything, as its disk is full; nil: that is not
 	// looked at. Set before Run.
@@ -50,7 +52,7 @@ type Members struct {
 
 // New is for the controller with this configuration.
 func New(r Replicas, c site.Config, log *slog.Logger) *Members {
-	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, reach: reachable,
+	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, Reach: reachable,
 		answers: map[string]int{}, told: map[string]Statement{}, taken: map[string]progress{}, differs: map[string]string{}}
 }
 
@@ -100,7 +102,7 @@ func (m *Members) look(ctx context.Context) {
 		if x.Name == m.self {
 			continue
 		}
-		n := m.reached(x.Name, m.reach(ctx, x.Address))
+		n := m.reached(x.Name, m.Reach(ctx, x.Address))
 		if x.Voter || n < steady {
 			continue
 		}

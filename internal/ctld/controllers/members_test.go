@@ -43,7 +43,7 @@ func (m *members) Transfer(to string) error {
 func run(t *testing.T, m *members, useless bool, reach func(string) bool, d time.Duration) *Members {
 	t.Helper()
 	c := New(m, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))
-	c.reach = func(_ context.Context, address string) bool { return reach(address) }
+	c.Reach = func(_ context.Context, address string) bool { return reach(address) }
 	c.Useless = func() bool { return useless }
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
