@@ -45,3 +45,32 @@ func TestPerUserLimits(t *testing.T) {
 		t.Errorf("after she let them go: %v", err)
 	}
 }
+
+// TestStoredPerDay: what a user has stored within a day counts over a restart, too.
+func TestStoredPerDay(t *testing.T) {
+	s := newSite(t, func(c *site.Config) {
+		c.Operators = byName("op")
+		c.Limits.PerUser.DayMiB = 1
+	})
+	submit := func() error {
+		req := hello(1)
+		req.Hold = true
+		req.Job = []byte(strings.Replace(string(req.Job), `"docker":{`, `"docker":{"environment":{"NOTE":"`+strings.Repeat("x", 100_000)+`"},`, 1))
+		_, err := s.user("ann").Submit(t.Context(), req, "")
+		return err
+	}
+	var err error
+	for range 20 {
+		if err = submit(); err != nil {
+			break
+		}
+	}
+	if !client.IsCode(err, api.CodeOverLimit) || !strings.Contains(err.Error(), "limits.perUser.storedMiBPerDay") {
+		t.Fatalf("after 2 MB: %v", err)
+	}
+	s.stop()
+	s.start()
+	if err := submit(); !client.IsCode(err, api.CodeOverLimit) {
+		t.Errorf("after a restart: %v", err)
+	}
+}

@@ -219,7 +219,7 @@ func (s *Store) load(take func(state.Record) error, more ...state.Kind) error {
 	take = named(take)
 	now := s.db.NewSnapshot()
 	every := func(r state.Record) (bool, error) { return true, take(r) }
-	kinds := []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindWindow, state.KindFloor, state.KindThere, state.KindTasks}
+	kinds := []state.Kind{state.KindNode, state.KindPast, state.KindUsage, state.KindStored, state.KindWindow, state.KindFloor, state.KindThere, state.KindTasks}
 	for _, k := range append(kinds, more...) {
 		in := &pebble.IterOptions{LowerBound: []byte{byte(k)}, UpperBound: after([]byte{byte(k)})}
 		if err := walk(now, in, false, every); err != nil {
