@@ -489,6 +489,7 @@ export type Inventory = {
   bridge?: boolean
   capabilities?: Array<string> | null
   cluster: number
+  covers?: boolean
   cpus: number
   cuda?: number
   diskBytes?: number
