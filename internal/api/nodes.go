@@ -239,7 +239,7 @@ type RunOrder struct {
 	GraceMS    int64          `json:"graceMs"`              // between TERM and KILL at the limit
 	Digest     string         `json:"digest,omitempty"`     // image manifest to use, once known
 	ImagePeers *ImagePeers    `json:"imagePeers,omitempty"` // that may have its layers
-	Restarts   int            `json:"restarts,omitempty"`   // attempts of the jobs that this one continues
+	Restarts   int            `json:"restarts,omitempty"`   // attempts of the jobs that this one continues, less those of its own that never began
 	Initial    string         `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none
 	Array      *job.ArrayTask `json:"array,omitempty"`      // of a task
 	Alone      bool           `json:"alone,omitempty"`      // it runs on where contact is lost

@@ -84,6 +84,7 @@ func (a *attempts) close(j *state.Job) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
 	}
 	j = a.jobs.change(j, endLine(j, to, text), func(j *state.Job) {
+		j.TakenBack += given.TakenBack(j.Ending, &at)
 		j.Attempt, j.Ending, j.Retried = &at, nil, retried
 		j.Used = j.Used.Plus(at.Used)
 		j.State, j.Reason, j.Text = to, reason, text

@@ -41,15 +41,16 @@ type Job struct {
 	UsedRun   sched.Time `json:"usedRun,omitempty"`  // run time of earlier attempts, counted against the limit
 	Expected  sched.Time `json:"expected,omitempty"` // run time that was predicted when it was submitted; 0 unknown
 
-	Tries   uint32   `json:"tries,omitempty"`   // attempts begun
-	Retried *Retried `json:"retried,omitempty"` // its failures, nil if it has none
-	Attempt *Attempt `json:"attempt,omitempty"` // the last one; with its allocation while the job is active
-	Ending  *Ending  `json:"ending,omitempty"`  // why the running attempt is being ended, nil if it is not
-	Sealed  bool     `json:"sealed,omitempty"`  // registry credentials or secrets are stored for it
-	Warned  int8     `json:"warned,omitempty"`  // the most of Request.Warn that was told of, in percent
-	Secrets uint32   `json:"secrets,omitempty"` // version of its secrets' values, from 1; 0: it has none
-	Waits   *Waits   `json:"waits,omitempty"`   // other jobs, nil if it names none
-	Restart *Restart `json:"restart,omitempty"` // what it continues, nil if nothing
+	Tries     uint32   `json:"tries,omitempty"`     // attempts begun
+	TakenBack uint32   `json:"takenBack,omitempty"` // of them, given to a node ahead and taken back before it began them
+	Retried   *Retried `json:"retried,omitempty"`   // its failures, nil if it has none
+	Attempt   *Attempt `json:"attempt,omitempty"`   // the last one; with its allocation while the job is active
+	Ending    *Ending  `json:"ending,omitempty"`    // why the running attempt is being ended, nil if it is not
+	Sealed    bool     `json:"sealed,omitempty"`    // registry credentials or secrets are stored for it
+	Warned    int8     `json:"warned,omitempty"`    // the most of Request.Warn that was told of, in percent
+	Secrets   uint32   `json:"secrets,omitempty"`   // version of its secrets' values, from 1; 0: it has none
+	Waits     *Waits   `json:"waits,omitempty"`     // other jobs, nil if it names none
+	Restart   *Restart `json:"restart,omitempty"`   // what it continues, nil if nothing
 
 	Next     job.Number `json:"next,omitempty"`     // of a halted job: who continues it
 	Cron     *Cron      `json:"cron,omitempty"`     // of a template, nil for all others

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"gbatch/internal/control/moments"
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 	"gbatch/sched"
@@ -95,6 +96,15 @@ func (s *Set) Check(jobs *state.Table) error {
 		return fmt.Errorf("%d jobs are behind others, and %d and %d are counted", behind, len(s.next), on)
 	}
 	return s.due.Check()
+}
+
+// TakenBack is by how many an attempt that has ended makes those more that a job was given
+// ahead and never began.
+func TakenBack(e *state.Ending, at *state.Attempt) uint32 {
+	if e != nil && e.Ahead && !ranks.Began(at) {
+		return 1
+	}
+	return 0
 }
 
 func nodeOf(j *state.Job) string { return j.Attempt.Ranks[0].Alloc.Node }

@@ -251,6 +251,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	if x := j.Restart; x != nil {
 		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()
 	}
+	o.Restarts -= int(j.TakenBack) // nothing of them ran
 	if g := j.Request.StopGrace; g > 0 {
 		o.GraceMS = int64(g)
 	}
