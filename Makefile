@@ -31,7 +31,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # race or a panic. With the race detector a program sleeps for a second at its end, if not told otherwise. They are linked
 # without tables for debuggers, which takes half the time, and make lint has vetted them.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
-RACE := -race -tags seccomp -timeout 30m -vet=off -ldflags=-w
+RACE := -race -tags seccomp -timeout 45m -vet=off -ldflags=-w
 
 # What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store

@@ -58,7 +58,7 @@ func TestSuites(t *testing.T) {
 	fillSuites(t, root)
 	initrd := filepath.Join(dir, "initrd")
 	command(t, root, "sh", "-c", "find . | cpio --quiet -o -H newc -R 0:0 >"+initrd)
-	console := boot(t, initrd, guest{processors: 1, memory: "3072", options: "cgroup_no_v1=all", patience: 4 * bootTimeout})
+	console := boot(t, initrd, guest{processors: 1, memory: "3072", options: "cgroup_no_v1=all", patience: 6 * bootTimeout})
 	readSuites(t, console)
 	if t.Failed() || testing.Verbose() {
 		t.Logf("console:\n%s", console)
