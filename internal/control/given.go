@@ -89,6 +89,9 @@ func (a *attempts) give(j, before *state.Job) *state.Job {
 // ahead gives nodes further tasks of what runs there, and takes back what they were given where
 // others are to start, by a plan.
 func (s *step) ahead(plan *sched.Plan) {
+	if !s.attempts.given.Concerns(plan, &s.jobs.table) {
+		return
+	}
 	claims := given.ClaimsOf(plan, &s.jobs.table)
 	for _, n := range slices.Clone(s.nodes.list) {
 		if !s.attempts.given.On(n.Name) {

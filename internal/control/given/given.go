@@ -6,6 +6,7 @@ package given
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"gbatch/internal/control/moments"
 	"gbatch/internal/control/ranks"
@@ -67,6 +68,12 @@ func (s *Set) Behind(n job.Number) iter.Seq[job.Number] {
 
 // On says whether anybody is behind others on a node.
 func (s *Set) On(node string) bool { return s.on[node] > 0 }
+
+// Concerns says whether a plan may change anything here: most sites have no such tasks, and
+// their rounds are to cost nothing by them.
+func (s *Set) Concerns(plan *sched.Plan, jobs *state.Table) bool {
+	return len(s.on) > 0 || slices.ContainsFunc(plan.Reservations, func(r sched.Reservation) bool { return Shares(jobs.Get(job.Number(r.Job)), jobs) })
+}
 
 // NextDue is when somebody will have waited for long; false: nobody waits.
 func (s *Set) NextDue() (sched.Time, bool) { return s.due.Next() }
