@@ -106,7 +106,7 @@ srun: error: NODE: task 0: Exited with exit code 2
 code 2
 srun: unrecognized option '--no-such-option'
 Try "srun --help" for more information
-code 1
+code 255
 srun: error: Unable to create step for job 1: More processors requested than permitted
 code 1
 == files

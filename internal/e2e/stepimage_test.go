@@ -80,7 +80,7 @@ output of a task
 == mounts
 deeper
 inside
-sh: can't create /a/file: Read-only file system
+/usr/sbin/sh: can't create /a/file: Read-only file system
 more
 slurmstepd: error: container of the step: cannot mount /innerx on /a: the job's container has no such file or directory: mount its storage by --container-mounts of sbatch
 srun: error: NODE: task 0: Exited with exit code 1
@@ -106,7 +106,7 @@ srun: error: NODE: task 0: Exited with exit code 1
 code 1
 srun: --container-image=/inner.sqsh: squashed images are not read: name an image in a registry, or oci:/PATH of a layout on the nodes
 Try "srun --help" for more information
-code 1
+code 255
 slurmstepd: error: execve(): no-such-program: No such file or directory
 srun: error: NODE: task 0: Exited with exit code 2
 code 2

@@ -105,6 +105,8 @@ func (p *plan) size(ranks []int) error {
 	}
 	p.nodes = len(ranks)
 	switch {
+	case q.Nodes > len(p.info.Nodes):
+		return fmt.Errorf("Only allocated %d nodes asked for %d", len(p.info.Nodes), q.Nodes) //nolint:staticcheck // the words are srun's
 	case q.Nodes > len(ranks):
 		return errors.New("Requested node configuration is not available")
 	case q.MaxNodes > 0:

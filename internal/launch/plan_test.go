@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 		"by a map":          {Request{Tasks: 4, GPUBind: "map_gpu:1,0"}, "a:0/[0]/[1] a:1/[1]/[0] b:2/[0]/[1] b:3/[1]/[0]"},
 		"more than cores":   {Request{Tasks: 9}, "More processors requested than permitted"},
 		"overcommitted":     {Request{Tasks: 5, Nodes: 1, MaxNodes: 1, Overcommit: true}, "a:0/[0,1,2,3]/[0,1] a:1/[0,1,2,3]/[0,1] a:2/[0,1,2,3]/[0,1] a:3/[0,1,2,3]/[0,1] a:4/[0,1,2,3]/[0,1]"},
-		"more than nodes":   {Request{Nodes: 3}, "Requested node configuration is not available"},
+		"more than nodes":   {Request{Nodes: 3}, "Only allocated 2 nodes asked for 3"},
 		"more GPUs":         {Request{Tasks: 1, GPUsPerNode: new(3)}, "More processors requested than permitted"},
 		"a stranger's node": {Request{On: []string{"c"}}, "node c is not of this job, which has a,b"},
 		"two on one core":   {Request{Tasks: 2, CPUs: 4, Nodes: 1, MaxNodes: 1}, "More processors requested than permitted"},

@@ -132,7 +132,8 @@ func killSessions(leaders map[int]bool) {
 	}
 }
 
-// lookPath finds a program as a shell would, in the PATH of its environment.
+// lookPath finds a program as a shell would, in the PATH of its environment. Where a
+// path was given it is returned beside the error too.
 func lookPath(name, dir string, env []string) (string, error) {
 	if name == "" {
 		return "", syscall.ENOENT
@@ -142,7 +143,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 		if name[0] != '/' {
 			at = dir + "/" + name
 		}
-		return name, executable(at)
+		return at, executable(at)
 	}
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	for _, kv := range env {

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -201,8 +202,9 @@ func (g *group) begin(t *task) (<-chan ending, error) {
 	}
 	path, err := lookPath(args[0], dir, env)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", args[0], err)
+		return nil, fmt.Errorf("%s: %w", cmp.Or(path, args[0]), err)
 	}
+	args = append([]string{path}, args[1:]...) // programs find their files by it, as Slurm's do
 	files, err := g.stdio(t, dir)
 	defer func() {
 		for _, f := range files {
@@ -227,7 +229,7 @@ func (g *group) begin(t *task) (<-chan ending, error) {
 	}
 	pid, ended, err := g.s.procs.begin(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", args[0], err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	t.pid = pid
 	return ended, nil

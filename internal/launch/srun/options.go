@@ -9,7 +9,8 @@ import (
 // options are what the command line and the environment say.
 type options struct {
 	q           launchRequest
-	tasksOnLine bool // --ntasks is on the command line
+	tasksOnLine bool // --ntasks is on the command line, and so is
+	perNodeLine bool // --ntasks-per-node
 
 	args      []string
 	multi     bool
@@ -84,7 +85,7 @@ func parseBy(all []option, args []string, env func(string) (string, bool)) (*opt
 			}
 		}
 	}
-	o.tasksOnLine = false
+	o.tasksOnLine, o.perNodeLine = false, false
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {

@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 		"-lun1 -K0 -- -odd":                     {q: launch.Request{Tasks: 1}, tasksOnLine: true, label: true, unbuffer: true, args: []string{"-odd"}},
 		"-K -c2 prog":                           {q: launch.Request{CPUs: 2}, killBad: true, args: []string{"prog"}},
 		"--kill-on-bad-exit p":                  {killBad: true, args: []string{"p"}},
-		"--ntasks-per-n 3 p":                    {q: launch.Request{PerNode: 3}, args: []string{"p"}},
+		"--ntasks-per-n 3 p":                    {q: launch.Request{PerNode: 3}, perNodeLine: true, args: []string{"p"}},
 		"--exclusive p":                         {q: launch.Request{Exact: true}, args: []string{"p"}},
 		"-w n[1-2],m -r1 p":                     {q: launch.Request{On: []string{"n1", "n2", "m"}, Relative: 1}, args: []string{"p"}},
 		"--gres=gpu:a100:2 p":                   {q: launch.Request{GPUsPerNode: new(2)}, args: []string{"p"}},
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		"--cpu_bind=none p":                     {q: launch.Request{CPUBind: "none"}, args: []string{"p"}},
 		"--cpu-bind=v,mask_cpu=0xfe,0xfe00 p":   {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
 		"--cpu-bind map_cpu:1,2 --resv-ports p": {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
-		"--tasks=2 p":                           {q: launch.Request{PerNode: 2}, args: []string{"p"}},
+		"--tasks=2 p":                           {q: launch.Request{PerNode: 2}, perNodeLine: true, args: []string{"p"}},
 		"--cpu-bind=verbose,cores --mem=2G -p gpu --hint=nomultithread p": {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
 	} {
 		got, err := parse(strings.Fields(line), none)

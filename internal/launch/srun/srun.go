@@ -30,7 +30,7 @@ func Main(args []string) int {
 	o, err := parse(args, os.LookupEnv)
 	if u := (usage{}); errors.As(err, &u) {
 		fmt.Fprintf(os.Stderr, "srun: %s\nTry \"srun --help\" for more information\n", u.text)
-		return 1
+		return misused
 	}
 	switch o.mpi {
 	case "version":
@@ -53,6 +53,9 @@ func Main(args []string) int {
 	}
 	return code
 }
+
+// misused is the exit code for options that cannot be understood, as Slurm's.
+const misused = 255
 
 func fail(err error) int {
 	fmt.Fprintln(os.Stderr, "srun: error:", err)
@@ -85,7 +88,7 @@ type run struct {
 func (r *run) prepare() error {
 	o, i := r.o, r.info
 	if len(o.args) == 0 {
-		return errors.New("no command given to execute")
+		return errors.New("No command given to execute.") //nolint:staticcheck // as Slurm writes it
 	}
 	for _, w := range o.warned {
 		if id, ok := strings.CutPrefix(w, "jobid="); ok && id != fmt.Sprint(i.Job) && id != i.ID {
@@ -94,11 +97,17 @@ func (r *run) prepare() error {
 	}
 	q := &o.q
 	if q.PerNode > 0 && !o.tasksOnLine {
+		if o.perNodeLine && o.quiet == 0 && q.Tasks > 0 && q.Nodes == 0 && q.Tasks != q.PerNode*len(i.Nodes) {
+			fmt.Fprintf(os.Stderr, "srun: Warning: --ntasks-per-node=%d is given: SLURM_NTASKS=%d is not used\n", q.PerNode, q.Tasks)
+		}
 		q.Tasks = 0
 	} else if q.Tasks == 0 && q.PerNode == 0 && q.TasksPerGPU == 0 && q.GPUsPerTask == nil {
 		q.Tasks = i.Tasks
 		if q.Tasks == 0 {
 			q.PerNode = i.PerNode
+		}
+		if q.Tasks == 0 && q.PerNode == 0 && !o.pty {
+			q.Tasks = fitting(i.Nodes, q)
 		}
 	}
 	if q.CPUs == 0 {
@@ -114,6 +123,25 @@ func (r *run) prepare() error {
 		q.Name = filepath.Base(o.args[0])
 	}
 	return r.order()
+}
+
+// fitting is how many tasks a step has that says how many cores each gets, by
+// --cpus-per-task or its variable, and nobody says how many there are: as many as
+// these cores allow on its nodes, as with Slurm. 0: as without it.
+func fitting(nodes []launch.Node, q *launchRequest) (tasks int) {
+	if q.CPUs == 0 {
+		return 0
+	}
+	if q.Nodes > 0 && q.Nodes < len(nodes) {
+		nodes = nodes[:q.Nodes]
+	}
+	for _, n := range nodes {
+		tasks += n.CPUs / q.CPUs
+	}
+	if tasks < len(nodes) {
+		return 0
+	}
+	return tasks
 }
 
 // do has the step begun, waits for its tasks, and has its end recorded.

@@ -31,13 +31,15 @@ func number(set func(o *options, n int)) func(*options, string) error {
 	}
 }
 
+func perNode(o *options, n int) { o.q.PerNode, o.perNodeLine = n, true }
+
 func howMany() []option {
 	return []option{
 		{long: "ntasks", short: 'n', takes: '=', env: "SLURM_NTASKS", set: number(func(o *options, n int) { o.q.Tasks, o.tasksOnLine = n, true })},
 		{long: "nodes", short: 'N', takes: '=', set: setNodes},
-		{long: "ntasks-per-node", takes: '=', env: "SLURM_NTASKS_PER_NODE", set: number(func(o *options, n int) { o.q.PerNode = n })},
+		{long: "ntasks-per-node", takes: '=', env: "SLURM_NTASKS_PER_NODE", set: number(perNode)},
 		{long: "cpus-per-task", short: 'c', takes: '=', env: "SRUN_CPUS_PER_TASK", set: number(func(o *options, n int) { o.q.CPUs = n })},
-		{long: "tasks-per-node", takes: '=', set: number(func(o *options, n int) { o.q.PerNode = n })},
+		{long: "tasks-per-node", takes: '=', set: number(perNode)},
 		{long: "ntasks-per-gpu", takes: '=', set: number(func(o *options, n int) { o.q.TasksPerGPU = n })},
 		{long: "distribution", short: 'm', takes: '=', env: "SLURM_DISTRIBUTION", set: setDistribution},
 		flag("overlap", 0, "SLURM_OVERLAP", func(o *options) { o.q.Overlap = true }),
