@@ -29,28 +29,32 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # more when the others are through, as on a busy machine a deadline may pass: it is told
 # as failed, and fails the run if it fails again, if more than a few did, or after a data
 # race or a panic. With the race detector a program sleeps for a second at its end, if not told otherwise. They are linked
-# without tables for debuggers, which takes half the time, and make lint has vetted them.
+# without tables for debuggers, which takes half the time, and make lint has vetted them, by
+# what is compiled with the race detector already. The second vet is of files without the tag.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
 RACE := -race -tags seccomp -timeout 45m -vet=off -ldflags=-w
 
 # What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store
 
-# The simulator has no goroutines, and its random histories take five times as
-# long under the race detector, as do the store's faults: of these the detector
-# sees some, and all are had without it. What importers allocate is counted there. And
-# tests that kill daemons, damage their files or run hostile containers look at what comes
-# of it: with the detector each of their many programs takes a second to start.
+# What is pure has no goroutines, by the rules of the root's tests, nor has the simulator:
+# the race detector would see nothing in it, and make it five times as slow, as it makes the
+# store's random histories and faults: of these it sees some, and all are had without it. What
+# importers allocate is counted there. And tests that kill daemons, damage their files or run
+# hostile containers look at what comes of it: with the detector each of their many programs
+# takes a second to start. All without it run beside the others, compiled as the programs are.
 KILLED := '^Test(Killed|DamagedRecords|HostileImages|HostileJobs)'
-UNIT = GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(LONG) $$(go list ./... | grep -vE '/internal/(e2e|sim|chaos|lab)$$' | tr '\n' ' ')" -- $(RACE) -skip $(KILLED) -p 3 && \
-	{ go test -tags seccomp -timeout 20m -run $(KILLED) ./internal/noded ./oci/image & killed=$$!; \
-	go test -tags seccomp -timeout 20m ./internal/sim ./internal/chaos ./internal/store ./internal/job/importer && wait $$killed; }
+PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite))(/|$$))
+RACED  = $(LONG) $$(go list ./... | grep -vE '$(PURE)|/internal/(e2e|chaos|lab)$$' | tr '\n' ' ')
+PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go list ./... | grep -E '$(PURE)') && \
+	go test -tags seccomp -vet=off -timeout 40m ./internal/chaos && go test -tags seccomp -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./oci/image
+UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(RACED)" -- $(RACE) -skip $(KILLED) -p 3 || ok=$$?; wait $$plain && [ $$ok = 0 ]
 
 # The end-to-end tests come after the others: they start whole clusters.
-E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 8
+E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 6
 
 .NOTPARALLEL:
-.PHONY: help deps toolchain build compile packages arm64 test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
+.PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -81,18 +85,23 @@ packages: build ## make .deb and .rpm in build/packages/ (ARCH=arm64: for arm64)
 	@$(if $(ARCH),scripts/cross $(ARCH) $(COMPILE) BIN=build/$(ARCH)/bin EMBED=build/$(ARCH)/embed)
 	@scripts/packages
 
-arm64: deps ## build for arm64 and test that emulated (SHORT=--short: without unit tests)
-	@scripts/cross arm64 $(COMPILE) BIN=build/arm64/bin EMBED=build/arm64/embed
+arm64: deps cross-compile ## build for arm64 and test that emulated (SHORT=--short: without unit tests)
 	@scripts/cross arm64 scripts/emulated $(SHORT)
 
-test: packages lint beside ## build, check and run all tests (as root)
-	@$(MAKE) --no-print-directory arm64 SHORT=--short
+cross-compile:
+	@scripts/cross arm64 $(COMPILE) BIN=build/arm64/bin EMBED=build/arm64/embed
 
-# The fuzzers have what the tests leave of the processors, and end soon after them: on a busy
-# machine those that have had no turn by then would take longer than the tests.
+test: packages lint beside ## build, check and run all tests (as root)
+	@scripts/cross arm64 scripts/emulated --short
+
+# What takes processor time and nothing waits for has what the tests leave of the processors: the
+# fuzzers, which end soon after them (on a busy machine those that have had no turn by then would
+# take longer than the tests), and building what comes after.
+LATER = $(MAKE) --no-print-directory cross-compile
 beside: deps
-	@scripts/providers
-	@FUZZTIME=30s nice -n 19 scripts/fuzz & fuzz=$$!; ok=0; { $(UNIT) && $(E2E); } || ok=$$?; mkdir -p build/fuzz && touch build/fuzz/hurry; wait $$fuzz && exit $$ok
+	@FUZZTIME=30s nice -n 19 scripts/fuzz & fuzz=$$!; nice -n 19 scripts/providers & providers=$$!; later=; \
+	ok=0; { { $(UNIT); } && { wait $$providers; nice -n 19 $(LATER) & later=$$!; $(E2E); }; } || ok=$$?; \
+	mkdir -p build/fuzz && touch build/fuzz/hurry; for p in $$providers $$later $$fuzz; do wait $$p || ok=1; done; exit $$ok
 
 unit: deps ## run the unit tests
 	$(UNIT)
@@ -137,8 +146,8 @@ planted: ## put bugs into the simulated site, and look whether each is found
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
-	go vet ./...
-	go vet -tags seccomp ./...
+	go vet -race -tags seccomp ./...
+	go vet ./oci/sysfilter ./internal/job/importer ./internal/store
 	internal/web/node_modules/.bin/tsc -p internal/web
 
 man: ## write man pages into build/man (after make build)
