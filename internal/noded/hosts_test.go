@@ -24,12 +24,13 @@ const ownHostEnv = "GBATCH_TEST_OWN_HOST"
 const hosts = 3
 
 // inOwnHosts runs the tests there and returns the exit code of one that failed. Who
-// chooses tests, or wants more of them than their results, has them all in one process.
+// chooses tests, or wants more of them than their results, has them all in one process;
+// who only leaves some out has them shared.
 func inOwnHosts() int {
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) {
-		chosen = chosen || slices.Contains([]string{"test.run", "test.skip", "test.bench", "test.fuzz", "test.list"}, f.Name) || strings.HasSuffix(f.Name, "profile")
+		chosen = chosen || slices.Contains([]string{"test.run", "test.bench", "test.fuzz", "test.list"}, f.Name) || strings.HasSuffix(f.Name, "profile")
 	})
 	if chosen {
 		return wait(startInOwnHost(os.Args[1:], os.Stdout))
