@@ -54,33 +54,33 @@ var bounding = map[string]struct {
 func TestDiskBound(t *testing.T) {
 	for name, way := range bounding {
 		t.Run(name, func(t *testing.T) {
-			s := onDisk(t, ext4(t, "2G", way.quotas), func(c *config.Config) { c.Disk.PerContainer, c.Disk.Mode = 32<<20, way.mode }).start()
+			s := onDisk(t, ext4(t, "2G", way.quotas), func(c *config.Config) { c.Disk.PerContainer, c.Disk.Mode = 16<<20, way.mode }).start()
 			neighbour := rankID(1)
 			s.want(neighbour, order(patient))
 			s.ready(neighbour)
-			sizes := `n=$(df -m / | tail -1 | awk '{print $2}'); [ $n -ge 31 ] && [ $n -le 33 ] && echo about 32; `
+			sizes := `n=$(df -m / | tail -1 | awk '{print $2}'); [ $n -ge 15 ] && [ $n -le 17 ] && echo about 16; `
 			e, out := s.run(rankID(2), order(sizes+fills))
-			if !strings.HasPrefix(out, "about 32\ncat: write error: "+way.full+"\nwrote 3") {
+			if !strings.HasPrefix(out, "about 16\ncat: write error: "+way.full+"\nwrote 1") {
 				t.Errorf("over its image: output %q", out)
 			}
-			if want := `exit code 3; it had filled the 32 MiB that a container may (disk.perContainer of the node): a job reserves more by "diskGb"`; e.Message != want || e.Reason != job.ExitCode {
+			if want := `exit code 3; it had filled the 16 MiB that a container may (disk.perContainer of the node): a job reserves more by "diskGb"`; e.Message != want || e.Reason != job.ExitCode {
 				t.Errorf("ended as %s %q, want %q", e.Reason, e.Message, want)
 			}
 			e, out = s.run(rankID(3), order(`touch /tmp/x; for f in /etc/hosts /etc/resolv.conf /tmp/x; do cat /dev/zero >> $f; done 2>/dev/null; cat /etc/hosts /etc/resolv.conf /tmp/x | wc -c`))
 			var n int
-			if _, err := fmt.Sscan(out, &n); err != nil || n > 33<<20 || n < 30<<20 || e.Code != 0 {
+			if _, err := fmt.Sscan(out, &n); err != nil || n > 17<<20 || n < 14<<20 || e.Code != 0 {
 				t.Errorf("files of the node's making: wrote %q, %+v", out, e)
 			}
 			_, out = s.run(rankID(4), order(`mkdir /many; cd /many; i=0; while true > $i; do i=$((i+1)); done 2>/dev/null; echo $i`))
-			if _, err := fmt.Sscan(out, &n); err != nil || n > 4200 || n < 1900 {
+			if _, err := fmt.Sscan(out, &n); err != nil || n > 2100 || n < 900 {
 				t.Errorf("made %q files", out)
 			}
-			_, out = s.run(rankID(5), order("dd if=/dev/zero of=/big bs=1M count=64 2>/dev/null; stat -c %s /big", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{DiskGB: 1} }))
-			if out != "67108864\n" {
+			_, out = s.run(rankID(5), order("dd if=/dev/zero of=/big bs=1M count=32 2>/dev/null; stat -c %s /big", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{DiskGB: 1} }))
+			if out != "33554432\n" {
 				t.Errorf("with 1 GiB reserved: wrote %q", out)
 			}
 			_, out = s.run(rankID(6), order(`mkdir /d; chattr -p 7 /d && echo changed; chattr -p 0 /d && echo changed; `+fills))
-			if strings.Contains(out, "changed") || !strings.Contains(out, "wrote 3") {
+			if strings.Contains(out, "changed") || !strings.Contains(out, "wrote 1") {
 				t.Errorf("having itself counted otherwise: output %q", out)
 			}
 			if list := s.unhealthy(); len(list) > 0 {
