@@ -18,6 +18,7 @@ import (
 // TestAccounting runs jobs on simulated GPUs and compares what gacct says with
 // what ran: ends, use, bills and their sums, live and after a restart.
 func TestAccounting(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{nodeConfig: "gpu: {simulate: \"h100:4\"}\n"})
 	busy := s.submit(doc{name: "busy", gpus: 1, gb: 2, command: sh("trap 'exit 0' TERM; dd if=/dev/zero of=/dev/null bs=1M count=20000; while :; do sleep 0.1; done")})
 	fails := s.submit(doc{name: "fails", cpus: 2, command: sh("exit 3")})

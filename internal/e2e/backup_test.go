@@ -47,6 +47,7 @@ func TestWhatIf(t *testing.T) {
 // nodes that went on: what ran runs on, what began later is ended, and nothing
 // runs twice.
 func TestBackup(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	report := "echo $GBATCH_JOB_NUMBER >> /project/ran; "
 	untilTold := doc{command: sh(report + "until [ -e /project/go ]; do sleep 0.05; done; exit 9"), storage: []any{"/project"}, cpus: 4, name: "goes-on"}

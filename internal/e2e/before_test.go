@@ -58,6 +58,7 @@ spec:
 // TestInitContainers: containers of other images run first, one after the other, as
 // their users; what they leave is where the manifest says; and their failure is the job's.
 func TestInitContainers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	const value = "s3cr3t-in-args"
 	secret := func() string {

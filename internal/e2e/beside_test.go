@@ -62,6 +62,7 @@ func labelled(log, name string) (out []string) {
 // TestPodOfJob: containers of a Kubernetes Job run together, each in its image, and see the
 // same volumes and each other on their loopback; the job's end is that of all but sidecars.
 func TestPodOfJob(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	const value = "s3cr3t-in-pod"
 	submit := func(policy, code, help string) string {

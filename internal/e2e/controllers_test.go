@@ -139,6 +139,7 @@ func (c *several) as(name string, args ...string) string {
 // TestSeveralControllers: whoever of three controllers is killed while it leads, no job that was
 // acknowledged is lost or runs twice, what runs goes on, and numbers go on.
 func TestSeveralControllers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := newSeveral(t, siteOptions{}, nil, nil)
 	s := c.s
 	eventually(t, "the setting that the others lack is named", func() bool {

@@ -25,6 +25,7 @@ type hurt struct{ *site }
 // TestDamage does to a site what nobody expects, one thing after the other: each hurts the job or the file
 // to which it was done, jobs beside it and after it are whole, and nothing has to be put right by hand but what says so.
 func TestDamage(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{ctldConfig: quick, nodeConfig: "  - {name: /hangs, path: DIR/hangs}\n", made: func(s *site) {
 		if err := os.Mkdir(s.dir+"/hangs", 0o755); err != nil {
 			t.Fatal(err)

@@ -34,6 +34,7 @@ func keyFile(t *testing.T, text string) string {
 // TestDataInAndOut is a job as its user meets it: data from S3, a secret that
 // is replaced while it runs, progress, results to S3. The keys are nowhere.
 func TestDataInAndOut(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, s3 := withS3(t)
 	s3.Put("lab/data/a", "2\n")
 	s3.Put("lab/data/b/c", "40\n")

@@ -91,6 +91,7 @@ func TestLogOutlivesNode(t *testing.T) {
 // TestLogCopyIsExact kills the controller and the node by turns while a job
 // writes: in the end the copy has the very bytes of the log, and all of them.
 func TestLogCopyIsExact(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	id := s.submit(doc{name: "writer", command: writer, storage: []any{"/project"}})
 	s.waitRunning(id)
@@ -133,6 +134,7 @@ func TestLogCopyIsExact(t *testing.T) {
 // TestLogsOfTasks: the tasks of an array and the ranks of a gang have copies of
 // their own; projects that keep logs on nodes have none.
 func TestLogsOfTasks(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{nodes: 2, ctldConfig: "projects: [{name: default}, {name: quiet, logs: node}]\nnodes: {suspectAfter: 3 seconds}\n"})
 	array := s.submit(doc{name: "array", gbatch: map[string]any{"tasks": "0-19"}, command: sh("echo task $GBATCH_TASK")})
 	gang := s.submit(doc{name: "gang", cpus: 8, gbatch: map[string]any{"nodes": 2}, command: sh("echo rank $GBATCH_RANK")})

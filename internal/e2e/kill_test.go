@@ -19,6 +19,7 @@ import (
 // while a job runs and another waits. The job runs on and its exit code
 // arrives; the other follows; neither runs twice.
 func TestKillEachWay(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, order := range map[string]string{
 		"controller": "c", "node": "n", "controller_then_node": "cn", "node_then_controller": "nc",
 	} {

@@ -17,6 +17,7 @@ import (
 // then speak for them from another machine, have the token made anew before it runs
 // out, go on while the provider is away, and are nobody when they logged out.
 func TestLogin(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, p := range realProviders {
 		t.Run(name, func(t *testing.T) {
 			idp, issuer := p.start(t, "https://127.0.0.1/web/")

@@ -125,6 +125,7 @@ func write(t *testing.T, path, text string) {
 // node, by its token, and sees a job come, use its GPU and go. The rules are
 // taken in, and none of them is in alarm.
 func TestPrometheus(t *testing.T) {
+	t.Parallel() // it mostly waits
 	needs(t)
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		t.Skip("SKIPPED: prometheus is missing: install the package prometheus")

@@ -22,6 +22,7 @@ import (
 // TestPausedLeader: the controller that leads is stopped until another one has taken jobs, and goes on then. It
 // does not answer by what it knew before, takes nothing as the one that leads, and no number is given twice.
 func TestPausedLeader(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := newSeveral(t, siteOptions{}, nil, nil)
 	s := c.s
 	once := func(i int) string {

@@ -106,6 +106,7 @@ ls: /project_ghent: No such file or directory
 // TestSaveLetsGo: a job stands still only while it is saved, whoever dies, and its
 // end is not held up.
 func TestSaveLetsGo(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{ctldConfig: quick})
 	const work = `i=0; trap 'exit 1' TERM; head -c 64000000 /dev/zero >/data; while :; do i=$((i+1)); echo $i >/project_ghent/beat; sleep 0.05; done`
 	id := s.submit(doc{command: sh(work), storage: []any{map[string]any{"hostPath": "/project", "containerPath": "/project_ghent"}}})

@@ -11,6 +11,7 @@ import (
 // TestSlurmControl changes jobs and nodes by Slurm's names, and reads what tools
 // read of them.
 func TestSlurmControl(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	env := []string{"GBATCH_SLURM_IMAGE=" + image}
 	ok := func(line string) string {

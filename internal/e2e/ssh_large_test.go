@@ -56,6 +56,7 @@ func (p peaks) during(cmd *exec.Cmd) result {
 
 // TestSSHLarge: no program on the way of a large file holds much of it.
 func TestSSHLarge(t *testing.T) {
+	t.Parallel()                   // it mostly waits
 	size, most := 160<<20, 128<<10 // bytes, KiB
 	if os.Getenv("GBATCH_E2E_LARGE") != "" {
 		size = 1 << 30

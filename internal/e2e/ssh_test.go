@@ -133,6 +133,7 @@ func TestSSH(t *testing.T) {
 
 // TestSSHFiles: sftp, scp and rsync, with much data, and as the job's user.
 func TestSSHFiles(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSSHSite(t, siteOptions{}, "sftp", "scp", "rsync")
 	box, err := withRsync()
 	if err != nil {

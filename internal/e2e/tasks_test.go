@@ -56,6 +56,7 @@ func TestArrayOverKills(t *testing.T) {
 
 // TestRetries: one that succeeds at its third try, and a code that ends all tries.
 func TestRetries(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	retried := doc{name: "third", command: sh(`echo try $GBATCH_ATTEMPT; [ $GBATCH_ATTEMPT = 3 ]`), gbatch: map[string]any{
 		"retry": map[string]any{"limit": 3, "backoff": "1 s"}}}

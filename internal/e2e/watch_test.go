@@ -37,6 +37,7 @@ func (b *started) code() int {
 // TestWatchersOutliveTheController: all commands that wait or watch go on when a
 // controller that was killed is back, and tell everything once.
 func TestWatchersOutliveTheController(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newSite(t, siteOptions{})
 	file := s.write(doc{name: "counts", cpus: 1, storage: []any{"/project"},
 		command: sh("i=0; until [ -e /project/go ]; do i=$((i+1)); echo line $i; sleep 0.1; done; echo last; exit 5")}.json())

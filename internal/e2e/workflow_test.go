@@ -39,6 +39,7 @@ esac
 // TestSnakemake: Debian's Snakemake submits the rules of a workflow in their order,
 // with their threads, and learns of one that fails.
 func TestSnakemake(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, dir := workshop(t, siteOptions{nodes: 2}, "snakemake")
 	for name, text := range map[string]string{"Snakefile": snakefile, "status.sh": snakeStatus} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
