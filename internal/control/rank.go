@@ -97,8 +97,9 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	to := j.State
 	at := ranks.With(j.Attempt, i, func(p *state.Rank) { *p = r })
 	least, running := ranks.Least(at)
+	back := r.Phase == node.PhaseEnded && j.Ending != nil && j.Ending.Ahead && !ranks.Began(at)
 	switch {
-	case !r.Phase.After(node.PhaseAccepted):
+	case !r.Phase.After(node.PhaseAccepted), back: // it is nowhere further
 	case running && (to == job.Assigned || to == job.Starting):
 		to = job.Running
 	case to == job.Assigned:
@@ -116,6 +117,8 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 		line = fmt.Sprintf("%s pulls the image", r.Alloc.Node)
 	case r.Phase == node.PhaseReady:
 		line = fmt.Sprintf("rank %d is ready on %s", i, r.Alloc.Node)
+	case back:
+		line = fmt.Sprintf("%s had not begun it", r.Alloc.Node)
 	case r.Phase == node.PhaseEnded && j.Ending != nil && r.Exit != nil && r.Exit.Message == j.Ending.Text:
 		line = ranks.Died(r) // why was said with the order, which the node repeats
 	case r.Phase == node.PhaseEnded:

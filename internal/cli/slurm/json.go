@@ -77,7 +77,7 @@ func jobJSON(v table.View) func(*row) object {
 			"dependency": text(rowDependency), "comment": text(rowComment), "features": text(rowFeatures), "required_nodes": text(rowReqNodes), "excluded_nodes": text(rowExcNodes),
 			"command": text(rowCommand), "container": text(rowImage), "current_working_directory": text(rowWorkDir), "resv_name": text(rowReservation),
 			"standard_input": text(rowStdIn), "standard_output": text(rowStdOut), "standard_error": text(rowStdErr),
-			"requeue": rowRequeue(&v, r) == "1", "restart_cnt": max(len(r.Attempts)-1, 0), "exit_code": waitStatus(&r.Job), "derived_exit_code": 0,
+			"requeue": rowRequeue(&v, r) == "1", "restart_cnt": restarts(r), "exit_code": waitStatus(&r.Job), "derived_exit_code": 0,
 			"flags": []string{}, "gres_detail": []string{}, "licenses": r.Licenses, "wckey": "", "system_comment": "", "admin_comment": "", "reboot": false, "contiguous": false,
 			"het_job_id": 0, "het_job_id_set": "", "het_job_offset": 0,
 			"job_resources": object{"nodes": human.Hosts(r.Nodes), "allocated_cores": r.CPUs, "allocated_hosts": len(r.Nodes), "allocated_nodes": allocated(r)},

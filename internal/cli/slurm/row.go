@@ -390,3 +390,18 @@ func commandOf(s *job.Spec) string {
 	line, _, _ := strings.Cut(c.Line, "\n")
 	return line
 }
+
+// restarts counts the attempts before the last, but for those that were given to a node
+// ahead and taken back before it had begun them.
+func restarts(r *row) (n int) {
+	for _, a := range r.Attempts[:max(len(r.Attempts)-1, 0)] {
+		if slices.ContainsFunc(a.Ranks, func(k api.Rank) bool {
+			return k.Exit == nil || k.Exit.StartedMS > 0 || k.Exit.Reason != job.ByUser
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+func rowRestarts(_ *table.View, r *row) string { return fmt.Sprint(restarts(r)) }

@@ -93,7 +93,7 @@ var sacctFields = silentOfSteps(joined(
 		acct("Planned", 10, func(v *table.View, r *row) string { return elapsed(planned(v, r)) }),
 		acct("ResvCPU", 10, func(v *table.View, r *row) string { return elapsed(planned(v, r) * time.Duration(r.CPUs)) }),
 		acct("ResvCPURAW", 10, func(v *table.View, r *row) string { return seconds(planned(v, r) * time.Duration(r.CPUs)) }),
-		acct("Restarts", 8, func(_ *table.View, r *row) string { return fmt.Sprint(max(len(r.Attempts)-1, 0)) }),
+		acct("Restarts", 8, rowRestarts),
 		acct("Start", 19, func(v *table.View, r *row) string { return at(v, r.Started, "Unknown") }),
 		acct("State", 10, rowAccounted), acct("Submit", 19, func(v *table.View, r *row) string { return at(v, r.Submitted, "Unknown") }),
 		acct("SubmitLine", 20, always("")), acct("Suspended", 10, always("00:00:00")), acct("SystemComment", 20, always("")),

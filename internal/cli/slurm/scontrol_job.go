@@ -46,7 +46,7 @@ var jobLines = [][]part{
 	{kv("UserId", userAndID), kv("GroupId", groupAndID), kv("MCS_label", always("N/A"))},
 	{kv("Priority", rowPriority), kv("Nice", rowNice), kv("Account", rowAccount), kv("QOS", rowQOS)},
 	{kv("JobState", rowState), kv("Reason", rowReason), kv("Dependency", rowDependency)},
-	{kv("Requeue", rowRequeue), kv("Restarts", func(_ *table.View, r *row) string { return fmt.Sprint(max(len(r.Attempts)-1, 0)) }), kv("BatchFlag", always("1")), kv("Reboot", always("0")),
+	{kv("Requeue", rowRequeue), kv("Restarts", rowRestarts), kv("BatchFlag", always("1")), kv("Reboot", always("0")),
 		kv("ExitCode", func(_ *table.View, r *row) string { return exitStatus(&r.Job) })},
 	{kv("DerivedExitCode", always("0:0")).only(func(c *control, _ *row) bool { return c.details })},
 	{kv("RunTime", func(v *table.View, r *row) string { return elapsed(jobs.Ran(&r.Job, v.Now)) }),
