@@ -311,6 +311,11 @@ func (a *Agent) openState() error {
 			return fmt.Errorf("make state directory: %w", err)
 		}
 	}
+	for _, dir := range []string{a.dirRanks(), filepath.Join(a.cfg.StateDir, "disk")} {
+		if err := atomicfile.Spread(dir); err != nil { // it is slower then
+			a.log.Warn("directories of ranks lie together", "error", err)
+		}
+	}
 	for _, l := range []struct{ path, what string }{
 		{filepath.Join(a.cfg.StateDir, "lock"), "state directory " + a.cfg.StateDir},
 		{filepath.Join(identity.LockRun, a.cfg.Name), "node name " + a.cfg.Name},
