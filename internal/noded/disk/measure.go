@@ -14,9 +14,8 @@ type amount struct{ bytes, files int64 }
 // size is what a part has now, or more than most.
 func (p *part) size(most int64) (amount, error) {
 	if p.image {
-		var st unix.Stat_t
-		err := unix.Stat(image(p.dirs[0]), &st)
-		return amount{bytes: st.Blocks * 512}, err
+		n, err := takes(p.dirs[0])
+		return amount{bytes: n}, err
 	}
 	if p.project == 0 {
 		return measure(p.dirs, most), nil

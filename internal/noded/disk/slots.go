@@ -23,6 +23,9 @@ const slotPrefix = ".slot-"
 // maxSlots is how many wait at most.
 const maxSlots = 16
 
+// largeSlot is what one may not take of the disk that waits.
+const largeSlot = 64 << 20
+
 // slotOf is the slot that a rank's directory is a link to, or the directory itself.
 func slotOf(dir string) string {
 	name, err := os.Readlink(dir)
@@ -70,7 +73,11 @@ func linkSlot(slot, dir string) error {
 // giveSlot keeps a slot for another rank, emptied.
 func (d *Disk) giveSlot(dir string) error {
 	err := rmtree.Remove(filepath.Join(dir, "box"))
-	if err == nil && !d.spoilt.Load() {
+	var n int64
+	if err == nil {
+		n, err = takes(dir)
+	}
+	if err == nil && n < largeSlot && !d.spoilt.Load() {
 		select {
 		case d.slots <- dir:
 			return nil
