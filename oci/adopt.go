@@ -41,15 +41,23 @@ const adoptTimeout = 10 * time.Second
 // Adopt finds out what became of the container in dir, whoever started it, and
 // returns the shim if one lives. No other process may call it or Start for the
 // same directory at the same time. It is safe to call any number of times.
-func Adopt(dir string) (State, *Container, error) {
+func Adopt(dir string) (State, *Container, error) { return AdoptIn(dir, dir) }
+
+// AdoptIn is Adopt for a program that an earlier version has in another directory's container,
+// with files of its own.
+func AdoptIn(dir, home string) (State, *Container, error) {
+	return adopt(filepath.Base(dir), func() (State, *Container, error) { return adoptOnce(place{dir: dir, home: home}) })
+}
+
+func adopt(name string, once func() (State, *Container, error)) (State, *Container, error) {
 	deadline := time.Now().Add(adoptTimeout)
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		state, shim, err := adoptOnce(dir)
+		state, shim, err := once()
 		if err == nil {
 			return state, shim, nil
 		}
 		if !errors.Is(err, errNoAnswer) || time.Now().After(deadline) {
-			return state, nil, fmt.Errorf("adopt container %s: %w", filepath.Base(dir), err)
+			return state, nil, fmt.Errorf("adopt container %s: %w", name, err)
 		}
 		time.Sleep(wait)
 	}
@@ -58,15 +66,16 @@ func Adopt(dir string) (State, *Container, error) {
 // errNoAnswer says that a shim is between two states.
 var errNoAnswer = errors.New("its shim lives but does not answer")
 
-func adoptOnce(dir string) (State, *Container, error) {
+func adoptOnce(at place) (State, *Container, error) {
+	dir := at.dir
 	if !slices.ContainsFunc([]string{fileShim, fileLock, result.FileBegun, result.FileExit}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
 		return StateNone, nil, nil // any of them may be lost, and the container live
 	}
 	lock, err := held.Take(dir)
 	if errors.Is(err, held.ErrHeld) {
-		conn, err := dialShim(dir)
+		conn, err := dialShim(at.home)
 		if err == nil {
-			return StateAlive, newContainer(dir, conn, nil), nil
+			return StateAlive, newContainer(at, conn, nil), nil
 		}
 		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
 			return StateAlive, nil, errNoAnswer
@@ -78,12 +87,13 @@ func adoptOnce(dir string) (State, *Container, error) {
 	}
 	// Nobody can start a shim here until the lock is closed.
 	defer lock.Close()
-	return withoutShim(dir)
+	return withoutShim(at)
 }
 
 // withoutShim says what became of the container of a directory that no shim has, and
 // makes that so: what lives of it is ended, and a lost end is written down.
-func withoutShim(dir string) (State, *Container, error) {
+func withoutShim(at place) (State, *Container, error) {
+	dir := at.dir
 	exit, err := result.Settle(dir)
 	if err == nil && exit.Lost {
 		return StateLost, nil, nil
@@ -96,18 +106,13 @@ func withoutShim(dir string) (State, *Container, error) {
 		return StateLost, nil, err
 	}
 	// The container outlives its shim, and its set-up may too.
-	if err := killLeftovers(dir); err != nil {
+	if err := killLeftovers(at.home); err != nil {
 		return StateLost, nil, err
 	}
 	if !damaged && !exists(filepath.Join(dir, result.FileBegun)) {
 		return StateReady, nil, nil
 	}
-	lost := result.Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
-	if damaged {
-		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
-	} else if text := held.Complaints(containerOf(dir)); text != "" {
-		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the container's shim died", Detail: text}
-	}
+	lost := lostExit(at.home, damaged)
 	if st, err := os.Stat(filepath.Join(dir, result.FileBegun)); err == nil {
 		lost.Started = st.ModTime()
 	}
@@ -118,6 +123,17 @@ func withoutShim(dir string) (State, *Container, error) {
 		return StateLost, nil, err
 	}
 	return StateLost, nil, nil
+}
+
+// lostExit is the end of a program of which nobody knows how it ended.
+func lostExit(home string, damaged bool) result.Exit {
+	lost := result.Exit{Lost: true, Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Finished: time.Now()}
+	if damaged {
+		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the record of how the container ended was damaged on the disk"}
+	} else if text := held.Complaints(home); text != "" {
+		lost.Failure = &failure.Failure{Kind: failure.RuntimeFailed, Message: "the container's shim died", Detail: text}
+	}
+	return lost
 }
 
 // killLeftovers ends every process of a container without a shim and removes

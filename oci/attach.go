@@ -18,7 +18,7 @@ var ErrNoTerminal = errors.New("the container has no terminal")
 // output is in the log: reading it here would take that away. The caller
 // closes it, which changes nothing for the container.
 func (c *Container) Terminal() (*os.File, error) {
-	conn, err := dialShim(c.dir)
+	conn, err := dialShim(c.at.home)
 	if err != nil {
 		return nil, err
 	}

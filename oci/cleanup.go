@@ -98,7 +98,6 @@ func Written(dir string) (string, error) {
 // Changes is what a container has written over its image so far, but for what was
 // mounted or made for it. It is complete while the container stands still.
 func Changes(dir string) (changes.Container, error) {
-	dir = containerOf(dir)
 	var cfg ShimConfig
 	var spec specs.Spec
 	if err := errors.Join(atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg), atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec)); err != nil {

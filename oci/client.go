@@ -18,6 +18,8 @@ import (
 	"gbatch/cgroups"
 	"gbatch/oci/annex"
 	"gbatch/oci/held"
+	"gbatch/oci/journal"
+	"gbatch/oci/logs"
 	"gbatch/oci/message"
 	"gbatch/oci/result"
 	"gbatch/oci/shims"
@@ -26,7 +28,7 @@ import (
 // Container is a daemon's hold on a container that lives. Dropping it changes
 // nothing for the container. All methods are safe for concurrent use.
 type Container struct {
-	dir  string
+	at   place
 	conn *net.UnixConn
 	cmd  *exec.Cmd     // nil when another process started the shim, or a pool has it
 	done chan struct{} // closed when the shim has died
@@ -38,11 +40,16 @@ type Container struct {
 	pid     int
 	part    string
 	changed chan struct{} // closed and replaced at each new phase
+	exit    *result.Exit  // of a guest, as its shim told when it was recorded
 }
 
-func newContainer(dir string, conn *net.UnixConn, cmd *exec.Cmd) *Container {
+// place is where a program is on the disk: its directory, and that of the container it runs in, which
+// is another one for a guest; see Guest.
+type place struct{ dir, home, guest string }
+
+func newContainer(at place, conn *net.UnixConn, cmd *exec.Cmd) *Container {
 	c := &Container{
-		dir: dir, conn: conn, cmd: cmd, done: make(chan struct{}), phase: PhaseStarting,
+		at: at, conn: conn, cmd: cmd, done: make(chan struct{}), phase: PhaseStarting,
 		waiting: map[uint64]chan reply{}, changed: make(chan struct{}),
 	}
 	go c.listen() // ends with the shim: its death closes the connection
@@ -79,7 +86,15 @@ func (c *Container) awaitDeath() {
 		_ = c.cmd.Wait() // its code says nothing; the exit file does
 		return
 	}
-	held.Await(c.dir)
+	c.mu.Lock()
+	told := c.exit != nil
+	c.mu.Unlock()
+	switch {
+	case c.at.guest == "":
+		held.Await(c.at.dir)
+	case !told:
+		journal.Await(c.at.home, c.at.guest)
+	}
 }
 
 func parseReply(line []byte) (reply, error) {
@@ -101,12 +116,26 @@ func (c *Container) receive(r reply) {
 		return
 	}
 	c.phase, c.pid, c.part = r.Phase, r.PID, r.Part
+	if c.at.guest != "" && r.Exit != nil {
+		c.exit = r.Exit
+	}
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
 // Dir returns the container's directory.
-func (c *Container) Dir() string { return c.dir }
+func (c *Container) Dir() string { return c.at.dir }
+
+// Home returns the directory of the container that it runs in, which is another one for a guest.
+func (c *Container) Home() string { return c.at.home }
+
+// Log opens its log.
+func (c *Container) Log() (*logs.Log, error) {
+	if c.at.guest == "" {
+		return OpenLog(c.at.dir)
+	}
+	return OpenGuestLog(c.at.dir, c.ended), nil
+}
 
 // Phase returns how far the container has come, as last heard, and a channel
 // that is closed at the next change.
@@ -134,6 +163,16 @@ func (c *Container) Part() string {
 // it had. Exit then tells the result.
 func (c *Container) Done() <-chan struct{} { return c.done }
 
+// ended says that Done is closed.
+func (c *Container) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // wait waits for Done or the context's end.
 func (c *Container) wait(ctx context.Context) error {
 	select {
@@ -147,23 +186,30 @@ func (c *Container) wait(ctx context.Context) error {
 // Exit returns the result of a container whose shim has died. A shim that was
 // killed left none: its container is then killed too, and the result is Lost.
 func (c *Container) Exit() (result.Exit, error) {
-	select {
-	case <-c.done:
-	default:
+	if !c.ended() {
 		return result.Exit{}, errors.New("read exit: the container still runs")
 	}
-	exit, err := result.Read(c.dir)
+	if c.at.guest != "" {
+		c.mu.Lock()
+		told := c.exit
+		c.mu.Unlock()
+		if told != nil {
+			return *told, nil
+		}
+		return guestExit(Guest{Name: c.at.guest, Home: c.at.home, Dir: c.at.dir})
+	}
+	exit, err := result.Read(c.at.dir)
 	if err == nil {
 		return exit, nil
 	}
-	if _, _, err := Adopt(c.dir); err != nil {
+	if _, _, err := AdoptIn(c.at.dir, c.at.home); err != nil {
 		return result.Exit{}, err
 	}
-	if exit, err = result.Read(c.dir); err == nil {
+	if exit, err = result.Read(c.at.dir); err == nil {
 		return exit, nil
 	}
 	// The shim died before it began anything.
-	return result.Exit{}, fmt.Errorf("container %s: %w", filepath.Base(c.dir), ErrNeverStarted)
+	return result.Exit{}, fmt.Errorf("container %s: %w", filepath.Base(c.at.dir), ErrNeverStarted)
 }
 
 // ErrNeverStarted says that a shim died before the user's code could run: the
@@ -245,7 +291,11 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 	}
 	err := c.call(ctx, request{Op: opKill})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = shims.Kill(c.dir, fileLock)
+		lock := fileLock
+		if c.at.guest != "" {
+			lock = journal.File
+		}
+		err = shims.Kill(c.at.home, lock)
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
 		return err
@@ -257,7 +307,7 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 // mounts; see package annex. It ends with this one at the latest. Its first process has the
 // file as the first one after standard error. The context bounds the wait for its begin.
 func (c *Container) Annex(ctx context.Context, q annex.Request, channel *os.File) error {
-	conn, err := dialShim(c.dir)
+	conn, err := dialShim(c.at.home)
 	if err != nil {
 		return err
 	}
@@ -288,7 +338,7 @@ func (c *Container) Update(l cgroups.Limits) error {
 
 // Stats returns what the container uses. It asks the kernel, not the shim.
 func (c *Container) Stats() (cgroups.Stats, error) {
-	group, err := groupOf(c.dir)
+	group, err := groupOf(c.at.home)
 	if err != nil {
 		return cgroups.Stats{}, err
 	}

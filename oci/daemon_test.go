@@ -65,9 +65,16 @@ func startInDaemon(t *testing.T, boxes ...*box) (kill func()) {
 	return kill
 }
 
+func (b *box) adopt() (oci.State, *oci.Container, error) {
+	if b.guest != nil {
+		return oci.AdoptGuest(*b.guest)
+	}
+	return oci.Adopt(b.dir)
+}
+
 func adopt(t *testing.T, b *box, want oci.State) {
 	t.Helper()
-	state, shim, err := oci.Adopt(b.dir)
+	state, shim, err := b.adopt()
 	if err != nil || state != want {
 		t.Fatalf("state %s, %v; want %s; shim: %s", state, err, want, b.shimLog())
 	}

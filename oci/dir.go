@@ -11,6 +11,7 @@ import (
 
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/door"
+	"gbatch/oci/draft"
 	"gbatch/oci/handed"
 	"gbatch/oci/held"
 	"gbatch/oci/lease"
@@ -139,9 +140,6 @@ func prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 		return err
 	}
 	cfg.CgroupPath = spec.Linux.CgroupsPath
-	if cfg.guest() {
-		return errors.Join(writeLodger(unready, spec, cfg), os.Rename(unready, dir))
-	}
 	subs := []string{dirLog}
 	if cfg.Scratch == "" {
 		cfg.Scratch = filepath.Join(dir, dirScratch)
@@ -167,7 +165,7 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return errors.New("the spec lacks a process, root or linux part; build it with draft.Build")
 	case spec.Linux.CgroupsPath == "":
 		return errors.New("the spec has no cgroup path")
-	case !validID(cfg.ID):
+	case !draft.ValidID(cfg.ID):
 		return fmt.Errorf("container id %q must be 1 to 128 letters, digits, '_', '+', '-' and '.'", cfg.ID)
 	case cfg.Network != nil && !hasOwnNetwork(spec):
 		return errors.New("a network is handed over, and the spec names another one")
@@ -218,28 +216,12 @@ func (c *ShimConfig) handed() handed.Kinds {
 	return k
 }
 
-func validID(id string) bool {
-	if id == "" || id == "." || id == ".." || len(id) > 128 {
-		return false
-	}
-	for _, c := range []byte(id) {
-		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alnum && c != '_' && c != '+' && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
-
 // readShim reads what a shim was told. Where that cannot be read, the container's cgroup
 // is still known by its spec, so that it can be ended.
 func readShim(dir string) (ShimConfig, error) {
 	var cfg ShimConfig
 	err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg)
 	if err != nil {
-		if l, guest := readLodger(dir); guest {
-			return l.Config, nil
-		}
 		var spec specs.Spec
 		if atomicfile.ReadJSON(filepath.Join(dir, fileSpec), &spec) == nil && spec.Linux != nil {
 			return ShimConfig{CgroupPath: spec.Linux.CgroupsPath}, nil

@@ -59,7 +59,7 @@ type ExecProcess struct {
 // Exec starts a command in the container. The error wraps a *failure.Failure if the
 // container has no such command, directory or user.
 func (c *Container) Exec(req ExecRequest, files ExecStdio) (*ExecProcess, error) {
-	conn, err := dialShim(c.dir)
+	conn, err := dialShim(c.at.home)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/handed"
 	"gbatch/oci/runtimes"
@@ -80,7 +81,7 @@ func (f *foreign) spec() *specs.Spec {
 		// Its system calls are the sandbox's, which has a filter of its own; the
 		// network's settings are made where the network is.
 		linux.Seccomp, linux.Sysctl, p.ApparmorProfile = nil, nil, ""
-		spec.Mounts = readOnlyOnce(spec.Mounts)
+		spec.Mounts = draft.ReadOnlyOnce(spec.Mounts)
 	}
 	return &spec
 }
@@ -88,18 +89,6 @@ func (f *foreign) spec() *specs.Spec {
 // specVersion is what all runtimes of these years take: the spec uses nothing of
 // later ones that one of them would have to know.
 const specVersion = "1.0.2"
-
-// readOnlyOnce says read-only in the word that every runtime knows.
-func readOnlyOnce(mounts []specs.Mount) []specs.Mount {
-	out := slices.Clone(mounts)
-	for i, m := range out {
-		if at := slices.Index(m.Options, "rro"); at >= 0 {
-			out[i].Options = slices.Clone(m.Options)
-			out[i].Options[at] = "ro"
-		}
-	}
-	return out
-}
 
 // groups are the further groups of the container's user by the host's numbers.
 func (f *foreign) groups() (list []uint32) {

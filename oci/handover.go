@@ -1,39 +1,16 @@
 package oci
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
-
 	"gbatch/oci/draft"
+	"gbatch/oci/handed"
+	"gbatch/oci/rootfs"
 )
 
-// maxHandedEnv bounds what a shim reads of its standard input.
-const maxHandedEnv = 4 << 20
-
-// takeEnv adds the variables that were handed over to the container's, and
-// lets go of the memory that they came in.
+// takeEnv adds the variables that were handed over to the container's.
 func (s *shim) takeEnv() error {
-	text, err := io.ReadAll(io.LimitReader(os.Stdin, maxHandedEnv))
-	if err != nil || len(text) == 0 {
+	env, err := handed.Env()
+	if err != nil || env == nil {
 		return err
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	if err := unix.Dup3(int(null.Fd()), 0, 0); err != nil {
-		return err
-	}
-	var env []string
-	if json.Unmarshal(text, &env) != nil {
-		return fmt.Errorf("the variables that were handed over cannot be read") // and never what they are
 	}
 	for _, p := range s.parts {
 		if p.Spec.Process.Env, err = draft.MergeEnv(p.Spec.Process.Env, env); err != nil {
@@ -53,16 +30,5 @@ func (s *shim) giveOwn() error {
 	if uid == 0 && gid == 0 {
 		return nil
 	}
-	for _, top := range s.cfg.Own {
-		err := filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(path, uid, gid)
-		})
-		if err != nil {
-			return fmt.Errorf("give files to the container's user: %w", err)
-		}
-	}
-	return nil
+	return rootfs.Give(s.cfg.Own, uid, gid)
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/fresh"
 	"gbatch/oci/handed"
+	"gbatch/oci/journal"
 	"gbatch/oci/keeper"
 	"gbatch/oci/logs"
 	"gbatch/oci/message"
@@ -30,25 +29,25 @@ import (
 )
 
 // Keep makes a container outlive its program, so that others may run in it one after
-// the other, each with a directory, a log and a result of its own. See [Pool.StartKept].
+// the other, each with a log and a result of its own. See [Pool.StartKept] and [Guest].
 type Keep struct {
 	// Program is what stays in the container as its first process: a static program of
 	// the host, which users can execute and not write; see package keeper.
 	Program string `json:"program,omitempty"`
-	// Owner is the directory whose container it is, and which has all that it wrote: here
-	// is only what belongs to one program, a guest. Empty: the container is this one's own.
-	Owner string `json:"owner,omitempty"`
 }
 
 // kept is a container that outlives its programs. All of it is for the container's thread.
 type kept struct {
 	own    *own
-	first  process       // its keeper
-	pid    int           // that one's, on the host
-	gone   chan struct{} // closed when it has ended
-	socket int           // to it
-	door   *door.Door    // for all of its programs
-	room   string        // for the log of the next that has any output
+	first  process          // its keeper
+	pid    int              // that one's, on the host
+	gone   chan struct{}    // closed when it has ended
+	socket int              // to it
+	door   *door.Door       // for all of its programs
+	book   *journal.Journal // what is durable of its guests
+	name   string           // of the guest that runs, in it
+	dir    string           // that one's own
+	room   string           // for the log of the next that has any output
 
 	group *cgroups.Group
 	v2    bool
@@ -67,31 +66,24 @@ type kept struct {
 // gather in it.
 const maxTasks = 1000
 
-// tmpPath is what each program has of its own, unless the job mounts something there.
-const tmpPath = "/tmp"
-
 // tmpDir is where a kept container's /tmp lies on the host.
 func tmpDir(scratch, id string) string { return filepath.Join(scratch, id+".tmp") }
 
 // mountTmp gives a kept container a /tmp that can be emptied from outside.
 func mountTmp(s *shim) error {
-	on := func(m specs.Mount) bool { return m.Destination == tmpPath }
-	below := func(m specs.Mount) bool { return strings.HasPrefix(m.Destination, tmpPath+"/") }
+	on, below := fresh.TmpMounted(s.spec.Mounts)
 	switch {
-	case s.cfg.Keep == nil, slices.ContainsFunc(s.spec.Mounts, on):
+	case s.cfg.Keep == nil, on:
 		return nil
-	case slices.ContainsFunc(s.spec.Mounts, below): // it could not be emptied
+	case below: // it could not be emptied
 		return &failure.Failure{Kind: failure.MountFailed, Message: "a container that is used again has nothing mounted below /tmp"}
 	}
 	dir := tmpDir(s.cfg.Scratch, s.cfg.ID)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("make /tmp: %w", err)
-	}
 	uid, gid, _ := s.received.IDs.Host(0, 0)
-	if err := errors.Join(os.Chown(dir, uid, gid), os.Chmod(dir, fresh.Mode)); err != nil {
+	if err := fresh.MakeTmp(dir, uid, gid); err != nil {
 		return err
 	}
-	s.spec.Mounts = append(s.spec.Mounts, draft.Bind(draft.Mount{Source: dir, Target: tmpPath}))
+	s.spec.Mounts = append(s.spec.Mounts, draft.Bind(draft.Mount{Source: dir, Target: fresh.TmpPath}))
 	return nil
 }
 
@@ -122,7 +114,7 @@ func newKept(s *shim) (*kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the keeper: %w", err)
 	}
-	k := &kept{own: own, gone: make(chan struct{}), socket: fds[0], group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
+	k := &kept{own: own, gone: make(chan struct{}), socket: fds[0], book: s.book, group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
 	theirs := os.NewFile(uintptr(fds[1]), "keeper")
 	defer theirs.Close()
 	program, err := os.Open(s.cfg.Keep.Program)
@@ -167,46 +159,14 @@ func (k *kept) open(s *shim) (err error) {
 		return err
 	}
 	u := s.spec.Process.User
-	k.user = users.User{UID: u.UID, GID: u.GID, Groups: u.AdditionalGids, Home: envValue(s.spec.Process.Env, "HOME")}
+	k.user = users.User{UID: u.UID, GID: u.GID, Groups: u.AdditionalGids, Home: draft.EnvValue(s.spec.Process.Env, "HOME")}
 	if r := s.spec.Linux.Resources; r != nil && r.CPU != nil {
 		k.cpus = r.CPU.Cpus
 	}
 	root := new(fresh.Owner)
 	root.UID, root.GID, _ = s.received.IDs.Host(0, 0)
-	for _, m := range s.spec.Mounts {
-		var dir *fresh.Dir
-		switch {
-		case m.Type == "tmpfs" && m.Destination == "/dev":
-			if k.dev, err = fresh.OpenFixed(k.pid, m.Destination); err != nil {
-				return err
-			}
-			continue
-		case m.Destination == tmpPath && m.Source == tmpDir(s.cfg.Scratch, s.cfg.ID):
-			dir, err = fresh.Open(m.Source, root)
-		case m.Type == "tmpfs":
-			// What is mounted there cannot be moved from inside, and no link of the image
-			// leads elsewhere: it is looked up in the container.
-			dir, err = fresh.OpenIn(k.pid, m.Destination, root)
-		case m.Type == "mqueue":
-			dir, err = fresh.OpenIn(k.pid, m.Destination, nil)
-		default:
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		k.fresh = append(k.fresh, dir)
-	}
-	return nil
-}
-
-func envValue(env []string, name string) (value string) {
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
+	k.fresh, k.dev, err = fresh.OpenAll(k.pid, s.spec.Mounts, tmpDir(s.cfg.Scratch, s.cfg.ID), root)
+	return err
 }
 
 // dirRoom is where in the owner's directory a log waits for a program with output.
@@ -214,9 +174,9 @@ const dirRoom = "room"
 
 // run takes one program through its time in the container.
 func (k *kept) run(s *shim) result.Exit {
-	if s.cfg.guest() {
+	if s.lodger != nil {
 		logs.MakeRoom(k.room)
-		return k.runLogged(s, stdio.LaterLog(dirLog, k.room, s.cfg.Log))
+		return k.runLogged(s, stdio.LaterLog(filepath.Join(k.dir, dirLog), k.room, s.cfg.Log))
 	}
 	log, err := stdio.OpenLog(dirLog, s.cfg.Log)
 	if err != nil {
@@ -252,11 +212,13 @@ func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
 
 // order has the keeper begin the program. Before that it is durable that it may run.
 func (k *kept) order(s *shim, p *stdio.Pump) error {
-	mark := result.WriteBegun
-	if s.cfg.guest() {
-		mark = result.LinkBegun
+	var err error
+	if s.lodger != nil {
+		err = k.book.Begun(k.name)
+	} else {
+		err = result.WriteBegun(".")
 	}
-	if err := mark("."); err != nil {
+	if err != nil {
 		return err
 	}
 	in, out, errs := p.Ends()
@@ -276,7 +238,7 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 	}
 	// A stop from here on ends the container, and so what is waited for.
 	proc := s.spec.Process
-	err := keeper.Send(k.socket, keeper.Order{Args: proc.Args, Env: proc.Env, Dir: proc.Cwd}, int(in.Fd()), int(out.Fd()), int(errs.Fd()))
+	err = keeper.Send(k.socket, keeper.Order{Args: proc.Args, Env: proc.Env, Dir: proc.Cwd}, int(in.Fd()), int(out.Fd()), int(errs.Fd()))
 	if err != nil {
 		return fmt.Errorf("reach the keeper: %w", err)
 	}
@@ -290,7 +252,7 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 		s.refused = true
 		return err
 	}
-	s.setPhase(PhaseRunning, k.pidOf(files))
+	s.setPhase(PhaseRunning, keeper.PidOf(files, k.pid))
 	return p.Connect()
 }
 
@@ -308,21 +270,6 @@ func refusal(w keeper.Word, p *specs.Process) error {
 		f.Kind, f.Message = failure.CommandNotRunable, fmt.Sprintf("command %q is not executable by the container's user", p.Args[0])
 	}
 	return &f
-}
-
-// pidOf is a program's number on the host, by the handle that its keeper sent. Without
-// one it is the keeper's, which is in the same container.
-func (k *kept) pidOf(files []*os.File) int {
-	if len(files) == 1 {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", files[0].Fd()))
-		for line := range strings.Lines(string(text)) {
-			var pid int
-			if n, _ := fmt.Sscanf(line, "Pid:\t%d", &pid); err == nil && n == 1 && pid > 0 {
-				return pid
-			}
-		}
-	}
-	return k.pid
 }
 
 // await waits for the program's end, and begins further processes meanwhile. An error
@@ -382,21 +329,18 @@ func (k *kept) reusable(s *shim, served int) bool {
 	return true
 }
 
-// runNext takes a further program, whose directory this process is in, through its time.
+// runNext takes a guest through its time.
 func (k *kept) runNext(s *shim) result.Exit {
-	if err := k.setup(s); err != nil {
+	if err := k.setup(s, s.lodger); err != nil {
 		return s.failed(err)
 	}
 	return k.run(s)
 }
 
-// setup reads what is to run.
-func (k *kept) setup(s *shim) error {
+// setup makes a guest what is to run.
+func (k *kept) setup(s *shim, l *lodger) error {
 	k.group.ForgetPeak()
-	l, guest := readLodger(".")
-	if !guest {
-		return errors.New("the guest's description cannot be read")
-	}
+	k.name, k.dir = l.Name, l.Dir
 	s.cfg, s.spec = l.Config, draft.Further(k.spec, l.Process, l.CPUs)
 	if err := s.takeParts(); err != nil {
 		return err

@@ -8,7 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
+
 	"gbatch/oci/handed"
+	"gbatch/oci/journal"
 	"gbatch/oci/message"
 )
 
@@ -44,6 +47,13 @@ func startKept(dir string, h handed.Handover) (*Container, *Kept, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	book, err := journal.Create(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer book.Close() // from its start on the shim has it, and the lock
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", journal.Env, 3+len(cmd.ExtraFiles)))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, book)
 	if env != nil {
 		defer env.Close()
 		cmd.Stdin = env
@@ -81,38 +91,47 @@ func (k *Kept) Free() bool {
 	}
 }
 
-// Start begins a further program, in a directory that Prepare made for a guest. Free was
-// called before and said yes.
-func (k *Kept) Start(dir string, h handed.Handover) (*Container, error) {
-	c, err := k.start(dir, h)
+// Start begins a further program, which is in the container's journal. Free was called before
+// and said yes.
+func (k *Kept) Start(g Guest, spec *specs.Spec, cfg ShimConfig, h handed.Handover) (*Container, error) {
+	c, err := k.start(g, spec, cfg, h)
 	if err != nil {
-		return nil, fmt.Errorf("start in kept container %s: %w", filepath.Base(dir), err)
+		return nil, fmt.Errorf("start in kept container %s: %w", g.Name, err)
 	}
 	return c, nil
 }
 
-func (k *Kept) start(dir string, h handed.Handover) (*Container, error) {
+func (k *Kept) start(g Guest, spec *specs.Spec, cfg ShimConfig, h handed.Handover) (*Container, error) {
 	if h.User != nil || h.Namespace != nil {
 		return nil, errors.New("a kept container has its namespaces")
 	}
-	b, err := newBeginning(dir)
+	l, err := newLodger(g, spec, cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer b.close()
-	files := append([]*os.File{b.lock, b.theirs}, h.List()...)
+	if l.tooLong() {
+		return nil, fmt.Errorf("%w for a program with arguments of this length", ErrGone)
+	}
+	ours, theirs, err := message.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	files := append([]*os.File{theirs}, h.List()...)
 	env, err := h.EnvFile()
 	if err != nil {
+		ours.Close()
 		return nil, err
 	}
 	if env != nil {
 		defer env.Close()
 		files = append(files, env)
 	}
-	if err := message.Send(k.feed, assignment{Dir: dir, Env: env != nil}, files...); err != nil {
+	if err := message.Send(k.feed, assignment{Guest: l, Env: env != nil}, files...); err != nil {
+		ours.Close()
 		return nil, errors.Join(ErrGone, err)
 	}
-	return b.container(nil), nil
+	return newContainer(place{dir: g.Dir, home: g.Home, guest: g.Name}, ours, nil), nil
 }
 
 // Close ends the container once its program has ended.

@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci"
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
+	"gbatch/oci/journal"
 	"gbatch/oci/userns"
 )
 
@@ -80,13 +83,23 @@ func (s *series) next(script string, edit func(*box)) *box {
 	b := newBox(s.T, script)
 	b.req.IDs, b.req.CgroupPath = s.first.req.IDs, s.first.req.CgroupPath
 	b.cfg = s.first.cfg
-	b.cfg.Keep = &oci.Keep{Owner: s.first.dir}
+	b.cfg.Keep = nil
 	if edit != nil {
 		edit(b)
 	}
-	b.prepare()
-	var err error
-	if b.shim, err = s.kept.Start(b.dir, b.hand); err != nil {
+	spec, err := draft.Build(b.req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	b.guest = &oci.Guest{Name: fmt.Sprint("guest-", s.count), Home: s.first.dir, Dir: b.dir}
+	book, err := journal.Open(s.first.dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := errors.Join(book.Record(b.guest.Name, s.count), book.Close()); err != nil {
+		s.Fatal(err)
+	}
+	if b.shim, err = s.kept.Start(*b.guest, spec, b.cfg, b.hand); err != nil {
 		s.Fatal(err)
 	}
 	c := b.shim
@@ -141,6 +154,9 @@ func TestKept(t *testing.T) {
 				for _, dir := range []string{first, b.dir} {
 					verifyLog(t, dir)
 				}
+				if g, err := journal.Find(first, b.guest.Name); err != nil || g.Exit == nil || g.Exit.Code != i || g.Begun.IsZero() || string(g.Record) != fmt.Sprint(i+1) {
+					t.Errorf("program %d in the journal: %+v, %v", i, g, err)
+				}
 				if want, got := fmt.Sprintf("%d / /dev/shm: /tmp:\n1777 1777 ", i+2), b.log(); got != want {
 					t.Errorf("program %d: log %q, want %q", i, got, want)
 				}
@@ -152,10 +168,7 @@ func TestKept(t *testing.T) {
 // verifyLog compares a log with the sums of its blocks, which are there.
 func verifyLog(t *testing.T, dir string) {
 	t.Helper()
-	l, err := oci.OpenLog(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := oci.OpenGuestLog(dir, func() bool { return true })
 	defer l.Close()
 	if damaged, err := l.Verify(func(int64) error { return nil }); damaged != 0 || err != nil {
 		t.Errorf("%s: %d bytes damaged, %v", dir, damaged, err)
@@ -193,15 +206,10 @@ func TestKeptRefuses(t *testing.T) {
 		t.Errorf("after them: %+v", e)
 	}
 	// Each file of a task's costs a good part of what the task does.
-	var names []string
-	list, err := os.ReadDir(b.dir)
-	for _, f := range list {
-		names = append(names, f.Name())
+	if _, err := os.Stat(b.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program without output has a directory: %v", err)
 	}
-	if diff := cmp.Diff([]string{"exit.json", "lock"}, names); diff != "" || err != nil {
-		t.Errorf("of a program without output there are (-want +got), %v:\n%s", err, diff)
-	}
-	l, err := oci.OpenLog(b.dir)
+	l, err := b.shim.Log()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +275,7 @@ func TestKeptStops(t *testing.T) {
 		"keeper": func(b *box) error { return unix.Kill(parentOf(b.shim.PID()), unix.SIGKILL) },
 		"shim":   func(b *box) error { return unix.Kill(parentOf(parentOf(b.shim.PID())), unix.SIGKILL) },
 		"visit": func(b *box) error {
-			_, c, err := oci.Adopt(b.dir)
+			_, c, err := oci.AdoptGuest(*b.guest)
 			return errorOf(c == nil, err)
 		},
 	} {

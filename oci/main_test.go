@@ -20,6 +20,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/draft"
 	"gbatch/oci/handed"
+	"gbatch/oci/logs"
 	"gbatch/oci/result"
 	"gbatch/oci/userns"
 )
@@ -200,6 +201,8 @@ type box struct {
 	hand handed.Handover
 	shim *oci.Container
 	edit func(*specs.Spec) // of the spec that req makes; nil: none
+
+	guest *oci.Guest // nil: it has a container of its own
 }
 
 // newBox describes a container that runs a shell script.
@@ -285,7 +288,11 @@ func (b *box) run() (result.Exit, string) {
 
 func (b *box) log() string {
 	b.Helper()
-	l, err := oci.OpenLog(b.dir)
+	open := oci.OpenLog
+	if b.guest != nil {
+		open = func(dir string) (*logs.Log, error) { return oci.OpenGuestLog(dir, func() bool { return false }), nil }
+	}
+	l, err := open(b.dir)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -304,8 +311,8 @@ func (b *box) log() string {
 
 func (b *box) shimLog() string {
 	dir := b.dir
-	if k := b.cfg.Keep; k != nil && k.Owner != "" {
-		dir = k.Owner
+	if b.guest != nil {
+		dir = b.guest.Home
 	}
 	data, _ := os.ReadFile(filepath.Join(dir, "lock"))
 	return string(data)

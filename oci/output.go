@@ -11,8 +11,11 @@ import (
 func OpenLog(dir string) (*logs.Log, error) {
 	at, ended := filepath.Join(dir, dirLog), func() bool { return exists(filepath.Join(dir, result.FileExit)) }
 	l, err := logs.Open(at, ended)
-	if _, guest := readLodger(dir); err != nil && guest {
-		return logs.OpenLater(at, ended), nil
+	if err == nil {
+		return l, nil
 	}
-	return l, err
+	if e, failed := result.Read(dir); failed == nil && e.Silent() {
+		return logs.OpenLater(at, ended), nil // it was a guest, and has none
+	}
+	return nil, err
 }

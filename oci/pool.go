@@ -41,8 +41,9 @@ type worker struct {
 // directory, a connection to whoever called Start, and the namespaces that are
 // handed over.
 type assignment struct {
-	Dir string `json:"dir"`
-	Env bool   `json:"env,omitempty"` // the last file has Handover.Env
+	Dir   string  `json:"dir,omitempty"`
+	Guest *lodger `json:"guest,omitempty"` // instead, for a kept container
+	Env   bool    `json:"env,omitempty"`   // the last file has Handover.Env
 }
 
 // idleTime is how long a shim waits for its next container.

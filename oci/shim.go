@@ -27,6 +27,7 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/handed"
 	"gbatch/oci/hostnet"
+	"gbatch/oci/journal"
 	"gbatch/oci/netns"
 	"gbatch/oci/result"
 	"gbatch/oci/slack"
@@ -56,10 +57,12 @@ type shim struct {
 	control  *os.File       // to whoever called Start; serve makes starter of it
 	starter  *net.UnixConn
 
-	whole *specs.Spec    // the spec of all programs together, where several run at once
-	kept  *kept          // nil: it ends with its program
-	base  cgroups.Stats  // what the container's earlier programs had used
-	used  *cgroups.Stats // by this one's end, with base; nil: that could not be read
+	whole  *specs.Spec      // the spec of all programs together, where several run at once
+	kept   *kept            // nil: it ends with its program
+	book   *journal.Journal // of a container that is kept
+	lodger *lodger          // nil: the program has the container's directory
+	base   cgroups.Stats    // what the container's earlier programs had used
+	used   *cgroups.Stats   // by this one's end, with base; nil: that could not be read
 
 	annexes annex.Set // begun beside the program
 
@@ -73,18 +76,19 @@ type shim struct {
 	limits    []cgroups.Limits // that were set since the first part began
 	group     *cgroups.Group
 	phase     Phase
-	container container // nil until it is about to be created
-	pid       int       // of the container's first process, 0 until it runs
-	first     process   // the same; nil until it has been begun
-	terminal  *os.File  // the user's side of its terminal; nil: it has none
-	stopped   bool      // asked to stop; keeps a container from starting
-	leaseOver bool      // its lease ran out
-	limitOver bool      // it was ended here because its time was over
-	ran       bool      // the container ran and ended
-	refused   bool      // a kept container could not begin the program
-	left      bool      // the program left something in it that stays
-	changed   bool      // its limits were changed
-	visitors  int       // connections beside the starter's, ever
+	container container    // nil until it is about to be created
+	pid       int          // of the container's first process, 0 until it runs
+	first     process      // the same; nil until it has been begun
+	terminal  *os.File     // the user's side of its terminal; nil: it has none
+	stopped   bool         // asked to stop; keeps a container from starting
+	leaseOver bool         // its lease ran out
+	limitOver bool         // it was ended here because its time was over
+	ran       bool         // the container ran and ended
+	refused   bool         // a kept container could not begin the program
+	left      bool         // the program left something in it that stays
+	changed   bool         // its limits were changed
+	recorded  *result.Exit // how a guest ended
+	visitors  int          // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
 }
 
@@ -108,7 +112,9 @@ func shimMain() int {
 	// has to do so where it stays: not in a container's mount namespace.
 	_, _ = upstream.ReadFile("/sys/fs/cgroup", "cgroup.procs")
 	further := openFeed()
+	book := journal.Handed()
 	for s := newShimState(os.NewFile(fdLock, fileLock), os.NewFile(fdControl, "control")); s != nil; s = further.next(s) {
+		s.book = book
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
@@ -151,11 +157,26 @@ func conclude(s *shim, exit result.Exit) {
 	if !exit.Started.IsZero() { // how long it ran is so whatever became of the wall clock
 		exit.Started = exit.Finished.Add(-exit.Finished.Sub(exit.Started))
 	}
-	if err := result.Write(".", exit); err != nil {
-		// Without a result the container counts as lost, which is the truth.
+	if err := record(s, exit); err != nil {
+		// Without a result the program counts as lost, which is the truth, when the container has ended.
 		fmt.Fprintln(os.Stderr, err)
+		s.note(&s.left)
 	}
 	s.setPhase(PhaseExited, 0)
+}
+
+// record notes durably how a program ended.
+func record(s *shim, exit result.Exit) error {
+	if s.lodger == nil {
+		return result.Write(".", exit)
+	}
+	err := s.kept.book.Ended(s.lodger.Name, exit)
+	if err == nil {
+		s.mu.Lock()
+		s.recorded = result.Stamp(exit)
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // setupGC is for the time of a start. It puts the first collection behind what

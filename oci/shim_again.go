@@ -107,41 +107,38 @@ func (f *feed) nextGuest(s *shim) *shim {
 		return nil
 	}
 	message.CloseAll(s.received.Stdio.All())
-	// From here on the program's directory is its owner's.
-	s.lock.Close()
-	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
-		return nil
+	if s.lodger == nil { // from here on what is about the first program alone is its owner's
+		s.lock.Close()
 	}
-	if enterDir("/") != nil {
+	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
 		return nil
 	}
 	s.dropClients()
 	line, files, err := f.in.Next()
-	if err != nil || len(files) < 2 {
+	if err != nil || len(files) < 1 {
 		message.CloseAll(files)
 		return nil
 	}
 	var a assignment
-	if err := json.Unmarshal(line, &a); err != nil {
+	if err := json.Unmarshal(line, &a); err != nil || a.Guest == nil {
 		message.CloseAll(files)
 		return nil
 	}
-	out := newShimState(files[0], files[1])
-	if files = files[2:]; a.Env && len(files) > 0 {
+	out := newShimState(nil, files[0])
+	if files = files[1:]; a.Env && len(files) > 0 {
 		env := files[len(files)-1]
 		err = unix.Dup3(int(env.Fd()), 0, 0) // where takeEnv reads it
 		env.Close()
 		files = files[:len(files)-1]
 	}
-	if err = errors.Join(err, enterDir(a.Dir)); err != nil { // it complains where it did
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		message.CloseAll(files)
-		out.lock.Close()
 		out.control.Close()
 		return nil
 	}
 	k := s.kept
-	out.received.All = files
+	out.received.All, out.lodger = files, a.Guest
 	out.kept, out.container, out.group, out.v2, out.door = k, k.own, k.group, k.v2, k.door
 	k.own.s = out
 	return out
@@ -149,13 +146,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 
 // unchanged makes the process what it was at its begin, and says whether it is.
 func (f *feed) unchanged() bool {
-	for kind, was := range f.limits {
-		var is unix.Rlimit
-		if unix.Getrlimit(kind, &is) != nil || is != was {
-			return false
-		}
-	}
-	return affinity.Threads(&f.cores) == nil
+	return spawn.Same(f.limits) && affinity.Threads(&f.cores) == nil
 }
 
 // enterDir makes dir the working directory of all threads. The container's, if that is who

@@ -13,10 +13,8 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/affinity"
-	"gbatch/oci/draft"
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
-	"gbatch/oci/users"
 )
 
 // errStopped says that a container was told to stop before it began.
@@ -172,20 +170,6 @@ func (s *shim) killAfterOOM() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-}
-
-// resolveSpecUser applies the user that draft.Build left as text.
-func resolveSpecUser(spec *specs.Spec, rootfs string) error {
-	groups := draft.Groups(spec)
-	if spec.Process.User.Username == "" && len(groups) == 0 {
-		return nil // the caller filled in numbers itself
-	}
-	u, err := users.Resolve(rootfs, spec.Process.User.Username, groups)
-	if err != nil {
-		return err
-	}
-	users.Apply(spec, u)
-	return nil
 }
 
 // update changes the limits of the running container.

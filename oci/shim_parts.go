@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/pod"
 	"gbatch/oci/result"
@@ -87,7 +88,7 @@ func (s *shim) mount(p *part, scratch string) error {
 	if err := r.Mount(); err != nil {
 		return failure.OfRootfs(err)
 	}
-	if err := resolveSpecUser(p.Spec, r.At); err != nil {
+	if err := draft.ResolveUser(p.Spec, r.At); err != nil {
 		return err
 	}
 	return users.Check(s.received.IDs, p.Spec.Process.User)

@@ -34,6 +34,9 @@ func (s *shim) serve() (err error) {
 	s.control.Close()
 	if conn, ok := c.(*net.UnixConn); err == nil && ok {
 		s.starter = conn
+		s.mu.Lock()
+		s.conns[conn] = true // it hears of each phase from here on
+		s.mu.Unlock()
 		go s.talk(conn) // ends with the connection, or the process
 	}
 	return nil
@@ -239,7 +242,7 @@ func (s *shim) setPhase(p Phase, pid int) {
 
 // phaseNow is what clients are told of the phase, with the lock held.
 func (s *shim) phaseNow() reply {
-	out := reply{Version: protocolVersion, Phase: s.phase, PID: s.pid}
+	out := reply{Version: protocolVersion, Phase: s.phase, PID: s.pid, Exit: s.recorded}
 	if !s.now.last {
 		out.Part = s.now.Name
 	}

@@ -93,7 +93,7 @@ func (b *beginning) close() {
 func (b *beginning) container(cmd *exec.Cmd) *Container {
 	ours := b.ours
 	b.ours = nil
-	return newContainer(b.dir, ours, cmd)
+	return newContainer(place{dir: b.dir, home: b.dir}, ours, cmd)
 }
 
 // command is a shim for the directory, which inherits the files.

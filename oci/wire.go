@@ -7,6 +7,7 @@ import (
 	"gbatch/oci/annex"
 	"gbatch/oci/door"
 	"gbatch/oci/failure"
+	"gbatch/oci/result"
 )
 
 // The shim and its clients exchange JSON objects, one per line, over a unix
@@ -46,8 +47,11 @@ type reply struct {
 	PID     int    `json:"pid,omitempty"`  // of the container's or command's first process
 	Part    string `json:"part,omitempty"` // which runs, where that is not the last; see Part
 	Error   string `json:"error,omitempty"`
-	Exited  bool   `json:"exited,omitempty"` // a command ended with Code
-	Code    int    `json:"code,omitempty"`
+
+	Exit *result.Exit `json:"exit,omitempty"` // with PhaseExited, of a guest: as it is recorded
+
+	Exited bool `json:"exited,omitempty"` // a command ended with Code
+	Code   int  `json:"code,omitempty"`
 
 	Kind failure.Kind `json:"kind,omitempty"` // with Error: a Failure
 }
@@ -63,4 +67,4 @@ const (
 )
 
 // dialShim connects to the shim of the container in dir.
-func dialShim(dir string) (*net.UnixConn, error) { return door.Dial(containerOf(dir)) }
+func dialShim(dir string) (*net.UnixConn, error) { return door.Dial(dir) }

@@ -32,6 +32,7 @@ import (
 	"gbatch/internal/noded/peers"
 	"gbatch/internal/noded/rank"
 	"gbatch/internal/noded/reason"
+	"gbatch/internal/noded/record"
 	"gbatch/internal/noded/storage"
 	"gbatch/internal/noded/streams"
 	"gbatch/internal/pki"
@@ -89,6 +90,7 @@ type Agent struct {
 	guard    *lease.Guard  // ends containers whose lease is over when nobody else does
 	shims    oci.Pool      // of those that may be waiting for a container
 	homes    rank.Homes    // containers that tasks of an array run in one after the other
+	past     record.Past   // of tasks that ran there
 	slots    chan struct{} // one for each container that may be starting
 	node     *rank.Node    // the parts of these that ranks see
 
@@ -119,7 +121,7 @@ func Open(cfg config.Config, o Options) (*Agent, error) {
 	if a.log == nil {
 		a.log = slog.Default()
 	}
-	a.kept = &keptLogs{limits: cfg.Logs, log: a.log, gone: func(dir string) { a.keeper.Drop(dir) }}
+	a.kept = &keptLogs{limits: cfg.Logs, log: a.log, gone: func(dir string) { a.keeper.Drop(dir) }, needed: func(id job.RankID) bool { return lodges(a, id) }}
 	if err := a.open(o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -290,7 +292,7 @@ func (a *Agent) forRanks(boot string, onReach func(string)) *rank.Node {
 		Config: &a.cfg, Host: &a.host, Instance: a.instance, Boot: boot, Version: a.version, Log: a.log, LeaseFile: a.contact.LeaseFile(),
 		Accounts: a.accounts, NoMaps: a.noMaps, Runtimes: a.runtimes, AppArmor: a.appArmor,
 		Images: a.images, Peers: a.peers, Data: a.data, Disk: a.disk, Storage: storage.New(&a.cfg), Cores: a.cores, Devices: a.devices, Network: a.network,
-		Shims: &a.shims, Homes: &a.homes, Slots: a.slots, Counters: a.counters, Hooks: a.hooks, Health: a.health,
+		Shims: &a.shims, Homes: &a.homes, Past: &a.past, Slots: a.slots, Counters: a.counters, Hooks: a.hooks, Health: a.health,
 		Leaving: a.leaving, Tell: a.contact.Tell, Changed: a.exporter.MapJobs, Reached: onReach,
 	}
 }

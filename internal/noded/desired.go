@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/rank"
+	"gbatch/internal/noded/record"
 )
 
 // What contact asks of the node and tells it.
@@ -146,7 +147,7 @@ func (a *Agent) start(r *rank.Rank) {
 // very rank, which is ordered again, or of another job's, which is put aside.
 func (a *Agent) clearWay(id job.RankID, uuid string) {
 	dir := a.node.Dir(id)
-	if !rank.IsReleased(dir) {
+	if !record.IsReleased(dir) {
 		return
 	}
 	a.kept.remove(dir)

@@ -11,6 +11,8 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/rank"
+	"gbatch/internal/noded/record"
+	"gbatch/oci/journal"
 )
 
 // keptLogs are the directories of ranks that the controller has released, which
@@ -18,7 +20,8 @@ import (
 type keptLogs struct {
 	limits config.Logs
 	log    *slog.Logger
-	gone   func(dir string) // a log was removed
+	gone   func(dir string)         // a log was removed
+	needed func(id job.RankID) bool // the journal there is, by ranks that are here
 
 	mu    sync.Mutex
 	list  []keptLog // oldest first
@@ -36,7 +39,7 @@ type keptLog struct {
 
 // add notes a kept log, as the newest.
 func (k *keptLogs) add(id job.RankID, dir string) {
-	l := keptLog{id: id, user: rank.UserOf(dir), dir: dir, released: rank.ReleasedAt(dir), bytes: keptOverhead}
+	l := keptLog{id: id, user: record.UserOf(dir), dir: dir, released: record.ReleasedAt(dir), bytes: keptOverhead}
 	if files, err := os.ReadDir(filepath.Join(dir, "box", "log")); err == nil {
 		for _, f := range files {
 			if info, err := f.Info(); err == nil {
@@ -44,6 +47,13 @@ func (k *keptLogs) add(id job.RankID, dir string) {
 			}
 		}
 	}
+	if info, err := os.Stat(filepath.Join(dir, "box", journal.File)); err == nil {
+		l.bytes += info.Size()
+	}
+	k.put(l)
+}
+
+func (k *keptLogs) put(l keptLog) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.list = append(k.list, l)
@@ -82,6 +92,10 @@ const (
 // oldest of whoever has most: so nobody's output drives out that of others.
 func (k *keptLogs) prune(now time.Time) {
 	for _, l := range k.surplus(now) {
+		if k.needed(l.id) { // what is known of its guests is there
+			k.put(l)
+			continue
+		}
 		if err := rank.RemoveDir(l.dir); err != nil {
 			k.log.Error("remove kept log", "rank", l.id, "error", err)
 		}

@@ -15,7 +15,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
-	"gbatch/internal/noded/rank"
+	"gbatch/internal/noded/record"
 	"gbatch/oci/netns"
 )
 
@@ -139,7 +139,7 @@ func rankDirs(s *site) []string {
 	all, _ := filepath.Glob(filepath.Join(s.cfg.StateDir, "ranks", "*"))
 	var list []string
 	for _, dir := range all {
-		if !rank.IsReleased(dir) {
+		if !record.IsReleased(dir) {
 			list = append(list, dir)
 		}
 	}

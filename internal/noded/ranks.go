@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,9 @@ import (
 	"gbatch/internal/noded/exporter"
 	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/rank"
+	"gbatch/internal/noded/record"
 	"gbatch/oci"
+	"gbatch/oci/logs"
 )
 
 // all are the ranks that are here, by id.
@@ -48,6 +51,18 @@ func (a *Agent) containers() (list []exporter.Container, phases map[node.Phase]i
 // from first on.
 func (a *Agent) holdsIDs(user string, first uint32) bool {
 	return slices.ContainsFunc(a.all(), func(r *rank.Rank) bool { return r.Holds(user, first) && (r.Status().Exit == nil || r.Shelters()) })
+}
+
+// lodges says whether a rank is here that runs, or ran, in another one's container.
+func lodges(a *Agent, owner job.RankID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, r := range a.ranks {
+		if id != owner && r.Place() == owner {
+			return true
+		}
+	}
+	return false
 }
 
 // leaving says whether a rank that nobody wants any more has not ended, or its
@@ -131,7 +146,14 @@ func (f ranksForStreams) Hold(ctx context.Context, id job.RankID, uuid string) (
 // MaxImage is the bound of images here: a larger one could not be pulled again.
 func (f ranksForStreams) MaxImage() int64 { return int64(f.a.cfg.Images.MaxSize) }
 
-// ContainerDir is where a rank's container is or was; empty: it is not here.
-func (f ranksForStreams) ContainerDir(id job.RankID, uuid string) string {
-	return rank.FindContainer(f.a.node.Dir(id), uuid)
+// Log opens the log of a rank that runs or ran here. The error wraps fs.ErrNotExist where there is none.
+func (f ranksForStreams) Log(id job.RankID, uuid string) (*logs.Log, error) {
+	if r, _ := f.status(id, uuid); r != nil {
+		return rank.OpenLog(r)
+	}
+	dir := record.FindContainer(f.a.node.Dir(id), uuid)
+	if dir == "" {
+		return nil, fs.ErrNotExist
+	}
+	return oci.OpenLog(dir)
 }

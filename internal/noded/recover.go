@@ -11,6 +11,8 @@ import (
 	"gbatch/internal/noded/keep"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/rank"
+	"gbatch/internal/noded/record"
+	"gbatch/oci/journal"
 )
 
 // recover finds out what an earlier daemon left and takes over what is worth
@@ -21,31 +23,79 @@ func (a *Agent) recover() error {
 	if err != nil {
 		return fmt.Errorf("read ranks: %w", err)
 	}
+	guests := findGuests(a)
 	for _, e := range entries {
 		dir := filepath.Join(a.dirRanks(), e.Name())
-		id, err := rank.ParseDir(e.Name())
+		id, err := record.ParseDir(e.Name())
 		if err != nil {
 			a.log.Warn("left alone: not a rank's directory", "path", dir)
 			continue
 		}
-		if rank.IsReleased(dir) || e.Name() != id.String() { // those put aside were released
+		if record.IsReleased(dir) || e.Name() != id.String() { // those put aside were released
 			a.kept.add(id, dir)
-			if uuid, owes := rank.OwesLog(dir); owes {
+			if uuid, owes := record.OwesLog(dir); owes {
 				a.keeper.Add(keep.Source{ID: id, UUID: uuid, Dir: dir, Over: true})
 			}
 			continue
 		}
-		if r := rank.Restore(a.node, id); r != nil {
-			a.ranks[id] = r
-			a.keepLog(r)
+		if _, guest := guests[id]; !guest { // else what is there is not all of it
+			adopt(a, id, rank.Restore(a.node, id))
 		}
-		a.node.Reached("adopted")
+	}
+	for id, g := range guests {
+		if record.IsReleased(a.node.Dir(id)) {
+			continue // and the daemon died before that was in the journal
+		}
+		adopt(a, id, rank.RestoreGuest(a.node, id, g.owner, g.Guest))
 	}
 	a.shelter()
 	a.kept.sort()
 	err = errors.Join(a.sweepHost(), a.disk.Sweep())
 	a.node.Reached("swept")
 	return err
+}
+
+func adopt(a *Agent, id job.RankID, r *rank.Rank) {
+	if r != nil {
+		a.ranks[id] = r
+		a.keepLog(r)
+	}
+	a.node.Reached("adopted")
+}
+
+// guest is what the journal of an owner's container says of a rank.
+type guest struct {
+	owner job.RankID
+	*journal.Guest
+}
+
+// findGuests reads the journals of all containers. A rank that began in none of them and is in several was
+// ordered several times, as it is when the daemon died before that.
+func findGuests(a *Agent) map[job.RankID]guest {
+	guests := map[job.RankID]guest{}
+	journals, _ := filepath.Glob(filepath.Join(a.dirRanks(), "*", "box", journal.File))
+	for _, path := range journals {
+		box := filepath.Dir(path)
+		owner, err := record.ParseDir(filepath.Base(filepath.Dir(box)))
+		if err != nil {
+			continue
+		}
+		list, err := journal.Read(box)
+		if err != nil {
+			a.log.Error("of tasks that ran in a container it may not be known how they ended", "rank", owner, "error", err)
+		}
+		for _, g := range list {
+			id, err := job.ParseRankID(g.Name)
+			if other, known := guests[id]; err != nil || known && !(other.Begun.IsZero() && other.Exit == nil) {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(a.node.Dir(id), "box", "begun")); g.Begun.IsZero() && g.Exit == nil && err == nil {
+				continue // it got a container of its own
+			}
+			guests[id] = guest{owner, g}
+		}
+	}
+	return guests
 }
 
 // shelter notes for each rank in whose container another one runs that it does.

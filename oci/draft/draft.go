@@ -274,3 +274,17 @@ func checkRequest(r Request) error {
 }
 
 func workDir(r Request) string { return cmp.Or(r.WorkDir, r.Image.WorkDir, "/") }
+
+// ValidID says whether a container may be called so.
+func ValidID(id string) bool {
+	if id == "" || id == "." || id == ".." || len(id) > 128 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && c != '_' && c != '+' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,6 +1,10 @@
 package draft
 
-import "github.com/opencontainers/runtime-spec/specs-go"
+import (
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
 
 // Further is the spec of a container for another program in it, which has these cores.
 func Further(of *specs.Spec, program *specs.Process, cpus string) *specs.Spec {
@@ -12,4 +16,14 @@ func Further(of *specs.Spec, program *specs.Process, cpus string) *specs.Spec {
 		resources.CPU, linux.Resources, spec.Linux = &cpu, &resources, &linux
 	}
 	return &spec
+}
+
+// EnvValue is that of a variable; of several of the name the last one's.
+func EnvValue(env []string, name string) (value string) {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }

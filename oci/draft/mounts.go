@@ -132,3 +132,15 @@ func baseMounts(shm int64, sys specs.Mount) []specs.Mount {
 		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "relatime", "ro"}},
 	}
 }
+
+// ReadOnlyOnce says read-only in the word that every runtime knows.
+func ReadOnlyOnce(mounts []specs.Mount) []specs.Mount {
+	out := slices.Clone(mounts)
+	for i, m := range out {
+		if at := slices.Index(m.Options, "rro"); at >= 0 {
+			out[i].Options = slices.Clone(m.Options)
+			out[i].Options[at] = "ro"
+		}
+	}
+	return out
+}

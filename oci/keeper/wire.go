@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -150,4 +151,19 @@ func filesOf(oob []byte) (files []*os.File, err error) {
 		}
 	}
 	return files, nil
+}
+
+// PidOf is a program's number on the host, by the handle that its keeper sent. Without
+// one it is the keeper's, which is in the same container.
+func PidOf(files []*os.File, keeper int) int {
+	if len(files) == 1 {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", files[0].Fd()))
+		for line := range strings.Lines(string(text)) {
+			var pid int
+			if n, _ := fmt.Sscanf(line, "Pid:\t%d", &pid); err == nil && n == 1 && pid > 0 {
+				return pid
+			}
+		}
+	}
+	return keeper
 }

@@ -89,6 +89,9 @@ func (w *Writer) begin() error {
 	if w.room == "" {
 		return nil
 	}
+	if err := os.MkdirAll(filepath.Dir(w.dir), 0o711); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
 	err := os.Rename(w.room, w.dir)
 	if errors.Is(err, os.ErrNotExist) { // the disk was full when it was to be made
 		err = os.Mkdir(w.dir, 0o700)

@@ -12,11 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/failure"
-	"gbatch/oci/held"
 	"gbatch/oci/lease"
 )
 
@@ -74,12 +71,29 @@ const exitVersion = 1
 
 // Write records how the container of dir ended, once.
 func Write(dir string, e Exit) error {
-	e.Version, e.WallMS = exitVersion, lease.WallMS()
-	data, err := json.Marshal(e)
+	data, err := json.Marshal(Stamp(e))
 	if err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
 	if err := replaceMark(dir, atomicfile.Sum(data)); err != nil {
+		return fmt.Errorf("record exit: %w", err)
+	}
+	return nil
+}
+
+// Stamp is an exit as it is written just now.
+func Stamp(e Exit) *Exit {
+	e.Version, e.WallMS = exitVersion, lease.WallMS()
+	return &e
+}
+
+// Copy leaves an exit that is recorded elsewhere in a directory, too.
+func Copy(dir string, e Exit) error {
+	data, err := json.Marshal(e)
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(dir, FileExit), atomicfile.Sum(data))
+	}
+	if err != nil {
 		return fmt.Errorf("record exit: %w", err)
 	}
 	return nil
@@ -95,57 +109,6 @@ func WriteBegun(dir string) error {
 		return fmt.Errorf("record the start: %w", err)
 	}
 	return nil
-}
-
-// PutLock writes the file of a directory's lock, for LinkBegun: a value with its sum, and
-// behind that the room for the record. It need not be whole after a power cut.
-func PutLock(dir string, v any) error {
-	data, err := json.Marshal(v)
-	if err == nil {
-		data = atomicfile.Sum(data)
-		data = append(data, blank(roomAt(data)-len(data)+exitReserve)...)
-		err = os.WriteFile(filepath.Join(dir, held.File), data, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("write what is to be known of a guest: %w", err)
-	}
-	return nil
-}
-
-// GetLock reads the value of PutLock, whatever is behind it.
-func GetLock(dir string, v any) error {
-	data, err := atomicfile.ReadPart(filepath.Join(dir, held.File), atomicfile.First)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
-}
-
-// LinkBegun is WriteBegun by another name of the lock's file, which costs no file.
-func LinkBegun(dir string) error {
-	lock := filepath.Join(dir, held.File)
-	err := os.Link(lock, filepath.Join(dir, FileBegun))
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK) { // a file system without links
-		return WriteBegun(dir)
-	}
-	if err == nil {
-		err = syncFile(lock)
-	}
-	if err == nil {
-		err = atomicfile.SyncDir(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("record the start: %w", err)
-	}
-	return nil
-}
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 func blank(n int) []byte { return bytes.Repeat([]byte{' '}, n) }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,20 +11,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/oci/atomicfile"
-	"gbatch/oci/held"
 )
 
 // guest is what a lock's file says here.
 type guest struct{ Name string }
 
+// putLock writes the lock of a program that an earlier version had in another one's container: what it
+// said, and room for the record.
+func putLock(dir string, g guest) error {
+	text, err := json.Marshal(g)
+	text = atomicfile.Sum(text)
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, fileLock), append(text, blank(2*exitReserve-len(text))...), 0o600))
+}
+
+// getLock reads what it said.
+func getLock(dir string, g *guest) error {
+	text, err := atomicfile.ReadPart(filepath.Join(dir, fileLock), atomicfile.First)
+	return errors.Join(err, json.Unmarshal(text, g))
+}
+
+// linkBegun is the mark of its beginning.
+func linkBegun(dir string) error {
+	return os.Link(filepath.Join(dir, fileLock), filepath.Join(dir, FileBegun))
+}
+
+const fileLock = "lock"
+
 // TestRecord: a record is the mark's file under another name, of a program with a mark of its own and of
-// one whose mark is its lock, which can still be read.
+// one whose mark is its lock, as earlier versions had it, which can still be read.
 func TestRecord(t *testing.T) {
-	for name, begin := range map[string]func(string) error{"mark": WriteBegun, "lock": LinkBegun, "none": func(string) error { return nil }} {
+	for name, begin := range map[string]func(string) error{"mark": WriteBegun, "lock": linkBegun, "none": func(string) error { return nil }} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			said := guest{Name: "a guest whose text is not the first block's length"}
-			if err := errors.Join(PutLock(dir, said), begin(dir)); err != nil {
+			if err := errors.Join(putLock(dir, said), begin(dir)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +61,7 @@ func TestRecord(t *testing.T) {
 				t.Errorf("read: %+v, %v", e, err)
 			}
 			var got guest
-			if err := GetLock(dir, &got); err != nil || got != said {
+			if err := getLock(dir, &got); err != nil || got != said {
 				t.Errorf("the lock says %+v, %v", got, err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, FileBegun)); !errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +74,11 @@ func TestRecord(t *testing.T) {
 // TestSettle: of a mark in which a record was being written, all of it is the record, and less of it is none, wherever
 // the write broke off. What was before it stays.
 func TestSettle(t *testing.T) {
-	for name, begin := range map[string]func(string) error{"mark": WriteBegun, "lock": LinkBegun} {
+	for name, begin := range map[string]func(string) error{"mark": WriteBegun, "lock": linkBegun} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			mark, record := filepath.Join(dir, FileBegun), filepath.Join(dir, FileExit)
-			if err := errors.Join(PutLock(dir, guest{Name: "g"}), begin(dir)); err != nil {
+			if err := errors.Join(putLock(dir, guest{Name: "g"}), begin(dir)); err != nil {
 				t.Fatal(err)
 			}
 			before, err := os.ReadFile(mark)
@@ -90,7 +111,7 @@ func TestSettle(t *testing.T) {
 				}
 			}
 			var got guest
-			if err := GetLock(dir, &got); err != nil || cmp.Diff(guest{Name: "g"}, got) != "" {
+			if err := getLock(dir, &got); err != nil || cmp.Diff(guest{Name: "g"}, got) != "" {
 				t.Errorf("the lock says %+v, %v", got, err)
 			}
 		})
@@ -100,7 +121,7 @@ func TestSettle(t *testing.T) {
 // TestLost: a shim that died leaves a mark, in which the loss is written.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(PutLock(dir, guest{}), LinkBegun(dir), os.Truncate(filepath.Join(dir, held.File), 3*exitReserve/2)); err != nil {
+	if err := errors.Join(putLock(dir, guest{}), linkBegun(dir), os.Truncate(filepath.Join(dir, fileLock), 3*exitReserve/2)); err != nil {
 		t.Fatal(err)
 	}
 	if err := Write(dir, Exit{Lost: true}); err != nil {

@@ -5,8 +5,11 @@ package rootfs
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
@@ -116,4 +119,20 @@ func (r Root) file(f File) error {
 	out := os.NewFile(uintptr(fd), name)
 	_, err = out.WriteString(f.Text)
 	return errors.Join(err, out.Chown(r.UID, r.GID), out.Chmod(mode), out.Close())
+}
+
+// Give makes a user the owner of directories with all that is in them, which nobody else writes to.
+func Give(dirs []string, uid, gid int) error {
+	for _, top := range dirs {
+		err := filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(path, uid, gid)
+		})
+		if err != nil {
+			return fmt.Errorf("give files to the container's user: %w", err)
+		}
+	}
+	return nil
 }

@@ -102,6 +102,17 @@ func Limits() map[int]unix.Rlimit {
 	return all
 }
 
+// Same makes this process's limits what they were, and says whether they are.
+func Same(limits map[int]unix.Rlimit) bool {
+	for kind, was := range limits {
+		var is unix.Rlimit
+		if unix.Getrlimit(kind, &is) != nil || is != was {
+			return false
+		}
+	}
+	return true
+}
+
 // FitHost adjusts what only the running kernel knows.
 func FitHost(spec *specs.Spec, host cgroups.Host) {
 	res := spec.Linux.Resources

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/record"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
 )
@@ -74,13 +74,13 @@ func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 		r.killRest()
 	}
 	r.node.Reached("cleaned")
-	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) {
+	if r.order.hasOutcome(out) && !record.LoadOutcome(r.order.dir, out) {
 		r.checkProgress(out)
 		if !r.saveOutputs(ctx, out) {
 			return
 		}
 		r.node.Reached("saved")
-		if err := saveOutcome(r.order.dir, out); err != nil {
+		if err := errors.Join(r.order.need(), record.SaveOutcome(r.order.dir, out)); err != nil {
 			r.log.Warn("a restart of the daemon could save the outputs again", "error", err)
 		}
 		r.node.Reached("concluded")
@@ -169,6 +169,9 @@ func (r *recipe) cleanHost() error {
 // discard removes what a rank that never ran has.
 func (r *Rank) discard() {
 	r.node.Images.Drop(r.order.id)
+	if r.order.guest {
+		r.forgetGuest()
+	}
 	if err := r.node.Network.Detach(r.order.id); err != nil {
 		r.log.Error("remove network of rank that never ran", "error", err)
 	}
@@ -180,15 +183,19 @@ func (r *Rank) discard() {
 // PutAway leaves of a rank that was released its log, and says whether there
 // is one.
 func (r *Rank) PutAway() (kept bool) {
-	_, err := os.Stat(filepath.Join(r.order.dir, fileRecord))
-	if kept = err == nil; kept {
-		err = markReleased(r.order.dir)
-	} else {
+	var err error
+	if r.order.guest {
+		kept, err = r.order.leaveFiles()
+	} else if kept = record.Has(r.order.dir); !kept {
 		err = RemoveDir(r.order.dir) // it never ran: there is no log
+	}
+	if kept {
+		err = record.MarkReleased(r.order.dir)
 	}
 	if err != nil {
 		r.log.Error("put rank away", "error", err)
 	}
+	released(r, kept)
 	r.log.Debug("rank forgotten")
 	return kept && err == nil
 }

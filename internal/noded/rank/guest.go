@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"gbatch/internal/job"
@@ -39,8 +40,9 @@ func (g guest) prepare(ctx context.Context) (done bool, err error) {
 	// It has ended meanwhile, and nothing of this rank ran: it gets one of its own.
 	g.shelter.leave()
 	g.undo()
-	g.order.at, g.secrets = g.order.id, secretFiles{dir: g.order.secretsDir()}
-	return false, RemoveDir(g.order.dir)
+	g.forgetGuest()
+	g.order.at, g.order.guest, g.secrets = g.order.id, false, secretFiles{dir: g.order.secretsDir()}
+	return false, nil
 }
 
 // guestSteps are those of steps that a guest needs.
@@ -59,7 +61,7 @@ func (g guest) guestSteps() []step {
 	return list
 }
 
-// lodge takes a container that waits, and makes the rank's directory.
+// lodge takes a container that waits.
 func (g guest) lodge() error {
 	h := g.node.Homes.take(g.homeKey(), g.order.Digest, g.cores.CPUs)
 	if h == nil {
@@ -67,10 +69,13 @@ func (g guest) lodge() error {
 	}
 	owner := h.owner
 	g.shelter.home, g.shelter.homes, g.order.at = h, g.node.Homes, owner.order.id
+	g.order.guest = true
 	g.image.login, g.image.Image = nil, owner.image.Image
 	g.state.change(contact.WithinProgress, func(st *node.RankStatus) { st.Image = g.image.Digest })
-	if err := makeDir(g.order.dir); err != nil {
-		return err
+	if _, err := os.Lstat(g.order.dir); err == nil { // of an earlier try
+		if err := RemoveDir(g.order.dir); err != nil {
+			return err
+		}
 	}
 	g.binds.shown, g.binds.mounts = h.shown, h.mounts
 	if !g.order.wantsSecrets() {
@@ -98,13 +103,10 @@ func (g guest) begin(ctx context.Context) error {
 		return err
 	}
 	defer closeStdio(files) // from its start on the shim has them
-	if err := oci.Prepare(g.order.containerDir(), spec, g.shimConfig(files, &oci.Keep{Owner: h.owner.order.containerDir()})); err != nil {
-		return err
-	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if g.container, err = h.kept.Start(g.order.containerDir(), handed.Handover{Stdio: files, Env: g.state.secretEnv()}); err != nil {
+	if g.container, err = h.kept.Start(g.order.lodging(), spec, g.shimConfig(files, nil), handed.Handover{Stdio: files, Env: g.state.secretEnv()}); err != nil {
 		return err
 	}
 	h.cores = g.cores.CPUs
@@ -112,9 +114,12 @@ func (g guest) begin(ctx context.Context) error {
 	return nil
 }
 
-// clean waits for the shim to be done with the rank: one that was killed leaves processes for a
-// moment that have its lock. What the rank has of its own is its log.
+// clean waits for the shim of an earlier version to be done with the rank: one that was killed leaves
+// processes for a moment that have its lock. What the rank has of its own is its log.
 func (g guest) clean() error {
+	if g.order.guest {
+		return nil
+	}
 	lock, err := held.Take(g.order.containerDir())
 	if errors.Is(err, fs.ErrNotExist) { // it never began
 		return nil

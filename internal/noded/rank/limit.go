@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gbatch/internal/job"
+	"gbatch/internal/noded/record"
 	"gbatch/oci/atomicfile"
 	"gbatch/oci/lease"
 )
@@ -47,7 +48,7 @@ func (w *watch) arm(at time.Time) {
 	}
 	end := at.Add(time.Duration(ms) * time.Millisecond)
 	w.limit.Reset(time.Until(end))
-	if g := w.r.order.Spec.Gbatch; g != nil && g.WarnBefore > 0 && !isMarked(w.r.order.dir, fileWarned) {
+	if g := w.r.order.Spec.Gbatch; g != nil && g.WarnBefore > 0 && !record.IsMarked(w.r.order.dir, fileWarned) {
 		w.warn.Reset(time.Until(end.Add(-time.Duration(g.WarnBefore) * time.Second)))
 	}
 }
@@ -62,10 +63,10 @@ func (w *watch) relimit() {
 	if ms == 0 || ms == r.order.LimitMS {
 		return
 	}
-	rec, err := loadRecord(r.order.dir)
+	rec, err := r.order.loadRecord()
 	if err == nil {
 		rec.Order.LimitMS = ms
-		err = errors.Join(saveRecord(r.order.dir, rec), saveLimit(&order{RunOrder: rec.Order, dir: r.order.dir}))
+		err = errors.Join(r.order.need(), r.order.saveRecord(rec), saveLimit(&order{RunOrder: rec.Order, dir: r.order.dir}))
 	}
 	if err != nil {
 		r.log.Warn("a restart of the daemon would forget the new time limit", "error", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/network"
+	"gbatch/internal/noded/record"
 	"gbatch/internal/noded/storage"
 	"gbatch/internal/noded/turn"
 	"gbatch/oci"
@@ -55,7 +57,8 @@ type Node struct {
 	Devices  devices.Devices
 	Network  *network.Network
 	Shims    *oci.Pool
-	Homes    *Homes        // nil: each rank has a container of its own
+	Homes    *Homes // nil: each rank has a container of its own
+	Past     *record.Past
 	Slots    chan struct{} // one for each container that may be starting
 	Counters *exporter.Counters
 	Hooks    *hooks.Hooks
@@ -109,6 +112,7 @@ type Rank struct {
 type order struct {
 	id           job.RankID
 	at           job.RankID // by whose name the host has the container: of a guest its owner's
+	guest        bool       // it is in the journal of that one's container, and has a directory only where it needs one
 	dir          string
 	api.RunOrder // never with credentials
 }
@@ -145,6 +149,20 @@ func (n *Node) Dir(id job.RankID) string {
 func (n *Node) ContainerDir(id job.RankID) string { return filepath.Join(n.Dir(id), "box") }
 
 func (o *order) secretsDir() string { return filepath.Join(o.dir, "mnt", "secrets") }
+
+// lodging is where a guest is on the disk.
+func (o *order) lodging() oci.Guest {
+	ranks := filepath.Dir(o.dir)
+	return oci.Guest{Name: o.id.String(), Home: filepath.Join(ranks, o.at.String(), "box"), Dir: o.containerDir()}
+}
+
+// need makes the directory of a guest, for what most of them do not have.
+func (o *order) need() error {
+	if !o.guest {
+		return nil
+	}
+	return os.MkdirAll(o.dir, 0o711)
+}
 
 func (o *order) containerDir() string { return filepath.Join(o.dir, "box") }
 

@@ -18,8 +18,10 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/images"
+	"gbatch/internal/noded/record"
 	"gbatch/oci"
 	"gbatch/oci/boot"
+	"gbatch/oci/journal"
 	"gbatch/oci/result"
 	"gbatch/oci/rmtree"
 )
@@ -28,7 +30,25 @@ import (
 // it cannot be told what became of the container, the rank is held as running:
 // were it not listed, the controller would order it again, and it may be alive.
 func Restore(n *Node, id job.RankID) *Rank {
-	r, boot := remember(n, id)
+	rec, err := record.Load(n.Dir(id))
+	return restore(remember(n, id, rec, err))
+}
+
+// RestoreGuest is Restore for a guest, of which the journal in an owner's directory says this.
+func RestoreGuest(n *Node, id, owner job.RankID, g *journal.Guest) *Rank {
+	if g.Over {
+		n.Past.AddGuest(id, g)
+		return nil
+	}
+	rec, err := record.OfGuest(n.ContainerDir(owner), g)
+	rec.Home = &owner
+	r, boot := remember(n, id, rec, err)
+	r.order.guest = true
+	return restore(r, boot)
+}
+
+func restore(r *Rank, boot string) *Rank {
+	n, id := r.node, r.order.id
 	keep, err := r.inspect()
 	if err != nil && boot != "" && boot != n.Boot {
 		r.log.Error("take over rank of an earlier boot", "error", err)
@@ -76,9 +96,8 @@ func (r *Rank) diedWithMachine() error {
 
 // remember makes a rank out of what an earlier daemon wrote down, and says in
 // which boot of the machine that was.
-func remember(n *Node, id job.RankID) (*Rank, string) {
+func remember(n *Node, id job.RankID, rec record.Record, recErr error) (*Rank, string) {
 	dir := n.Dir(id)
-	rec, recErr := loadRecord(dir)
 	r := newRank(n, id, rec.Order)
 	r.link = rec.Link
 	r.state.status.Image, r.state.status.Cores, r.state.status.Ports = rec.Digest, rec.Cores, rec.Ports
@@ -120,7 +139,7 @@ func remember(n *Node, id job.RankID) (*Rank, string) {
 // inspect finds out what became of a rank's container. Not to keep it means
 // that nothing ran: the controller orders it again, with its credentials.
 func (r *Rank) inspect() (keep bool, err error) {
-	state, container, err := oci.Adopt(r.order.containerDir())
+	state, container, err := r.order.adopt()
 	if err != nil {
 		return true, err
 	}
@@ -134,19 +153,22 @@ func (r *Rank) inspect() (keep bool, err error) {
 	switch state {
 	case oci.StateNone, oci.StateReady:
 		r.node.Images.Drop(r.order.id)
+		if r.order.guest {
+			r.forgetGuest()
+		}
 		return false, errors.Join(RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id))
 	case oci.StateAlive:
 		r.container, r.state.container = container, container
 		return true, nil
 	}
 	// It ended while no daemon looked.
-	exit, err := result.Read(r.order.containerDir())
+	exit, err := r.order.exited()
 	out := gpusDid(r.order.dir, exitOf(fenced(r.node.Dir(r.order.at), exit), r.state.stop, r.limits()))
 	if err != nil {
 		out = failedExit(err, r.state.stop)
 	}
 	r.state.status.StartedMS = out.StartedMS
-	if r.order.hasOutcome(out) && !loadOutcome(r.order.dir, out) || r.node.Hooks.Due(r.order.id, r.order.UUID, out) {
+	if r.order.hasOutcome(out) && !record.LoadOutcome(r.order.dir, out) || r.node.Hooks.Due(r.order.id, r.order.UUID, out) {
 		r.past, r.state.status.Phase = out, node.PhaseRunning
 		return true, nil
 	}
@@ -215,7 +237,7 @@ func (r *Rank) begunAt() time.Time {
 	if markErr == nil {
 		return st.ModTime()
 	}
-	if exit, err := result.Read(r.order.containerDir()); err == nil && !exit.Started.IsZero() {
+	if exit, err := r.order.exited(); err == nil && !exit.Started.IsZero() {
 		return exit.Started
 	}
 	return time.Now()
@@ -247,7 +269,10 @@ func (r *Rank) endedBefore() *node.Exit {
 	if exit := r.node.Hooks.Ended(r.order.id, r.order.UUID); exit != nil {
 		return exit
 	}
-	if !IsReleased(r.order.dir) {
+	if exit, past := r.node.Past.Find(r.order.id, r.order.UUID); past {
+		return exitOf(exit, nil, r.limits())
+	}
+	if !record.IsReleased(r.order.dir) {
 		return nil
 	}
 	exit, err := result.Read(r.order.containerDir())
@@ -259,6 +284,6 @@ func (r *Rank) endedBefore() *node.Exit {
 		return nil
 	}
 	out := gpusDid(r.order.dir, exitOf(exit, stop, r.limits()))
-	loadOutcome(r.order.dir, out)
+	record.LoadOutcome(r.order.dir, out)
 	return out
 }

@@ -73,7 +73,7 @@ func (r *Rank) regrant(q *api.Resize) error {
 
 // saveGrant writes down what the rank has now.
 func (r *Rank) saveGrant(g cores.Grant, cpus int, mem int64) error {
-	rec, err := loadRecord(r.order.dir)
+	rec, err := r.order.loadRecord()
 	if err != nil {
 		return fmt.Errorf("note the change: %w", err)
 	}
@@ -82,7 +82,7 @@ func (r *Rank) saveGrant(g cores.Grant, cpus int, mem int64) error {
 	r.order.Allocation.CPUs, r.order.Allocation.MemBytes = cpus, mem
 	r.state.mu.Unlock()
 	rec.Order.Allocation, rec.Cores = r.order.Allocation, g.CPUs.String()
-	if err := saveRecord(r.order.dir, rec); err != nil {
+	if err := r.order.saveRecord(rec); err != nil {
 		return fmt.Errorf("note the change: %w", err)
 	}
 	return nil

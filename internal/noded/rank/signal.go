@@ -26,7 +26,7 @@ func (w *watch) signals() {
 		if s.Seq <= last {
 			continue
 		}
-		if err := markSignalled(r.order.dir, s.Seq); err != nil {
+		if err := errors.Join(r.order.need(), markSignalled(r.order.dir, s.Seq)); err != nil {
 			r.log.Error("signal not sent: it could not be noted", "signal", s.Name, "error", err)
 			return
 		}

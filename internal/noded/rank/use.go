@@ -2,6 +2,7 @@ package rank
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -115,7 +116,7 @@ func (r *Rank) measure(last bool) {
 		r.meter.look(ids, samples, r.node.Devices.Inventory(), !last)
 		use.GPU, use.GPUMem = r.meter.result(), gpuMemNow(ids, samples)
 		if r.meter.unsaved++; last || r.meter.unsaved >= meterSave {
-			if err := r.meter.save(r.order.dir); err != nil {
+			if err := errors.Join(r.order.need(), r.meter.save(r.order.dir)); err != nil {
 				r.log.Debug("what the GPUs did could be forgotten", "error", err)
 			}
 		}

@@ -2,10 +2,12 @@ package rank
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
+	"gbatch/internal/noded/record"
 	"gbatch/oci"
 )
 
@@ -109,7 +111,7 @@ func (w *watch) early() {
 	if r.state.stopNow() != nil {
 		return
 	}
-	if err := mark(r.order.dir, fileWarned); err != nil {
+	if err := errors.Join(r.order.need(), record.Mark(r.order.dir, fileWarned)); err != nil {
 		r.log.Warn("a restart of the daemon could send the early warning again", "error", err)
 	}
 	name := r.order.Spec.Gbatch.WarnSignal
@@ -129,7 +131,7 @@ func (w *watch) carryOut(ctx context.Context, s stopRecord) {
 		w.cancel()
 		<-w.stopped
 	}
-	if err := saveStop(w.r.order.dir, s); err != nil {
+	if err := errors.Join(w.r.order.need(), saveStop(w.r.order.dir, s)); err != nil {
 		w.r.log.Warn("a restart of the daemon would forget why the rank was stopped", "error", err)
 	}
 	w.r.node.Reached("stop noted")

@@ -45,7 +45,7 @@ func serveAttach(ctx context.Context, s *session, container *oci.Container, star
 		return err
 	}
 	defer a.terminal.Close()
-	log, err := oci.OpenLog(container.Dir())
+	log, err := container.Log()
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
-	"gbatch/oci"
 	"gbatch/oci/logs"
 )
 
@@ -60,16 +58,12 @@ type logStream struct {
 // open finds the log of a rank that runs or ran here.
 func (s *logStream) open() error {
 	id := s.req.Rank
-	box := s.node.ContainerDir(id, s.req.UUID)
-	if _, err := os.Stat(box); err != nil {
+	log, err := s.node.Log(id, s.req.UUID)
+	if err != nil {
 		if s.node.Coming(id, s.req.UUID) {
 			return errNotYet
 		}
 		return noLog(id)
-	}
-	log, err := oci.OpenLog(box)
-	if err != nil {
-		return errNotYet // the directory is being made
 	}
 	want := logs.Selection{Offset: s.req.Offset, Tail: s.req.Tail, Follow: s.req.Follow}
 	if s.req.SinceMS > 0 {

@@ -20,7 +20,7 @@ const saveStall = 30 * time.Second
 // The job stands still until that is read, or the client goes. An error has not
 // been told yet.
 func (s *Streams) serveSave(ctx context.Context, se *session, req api.StreamRequest, container *oci.Container) error {
-	what, err := oci.Changes(container.Dir())
+	what, err := oci.Changes(container.Home())
 	if err != nil {
 		return err
 	}

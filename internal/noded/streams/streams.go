@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/oci"
+	"gbatch/oci/logs"
 )
 
 // Node is what streams see of the node. A rank is named by its id and the UUID of
@@ -28,8 +29,8 @@ type Node interface {
 	Hold(ctx context.Context, id job.RankID, uuid string) (broken <-chan struct{}, release func(), err error)
 	// MaxImage bounds what is saved of a container, in bytes.
 	MaxImage() int64
-	// ContainerDir is where a rank's container, and so its log, is or was; empty: not here.
-	ContainerDir(id job.RankID, uuid string) string
+	// Log opens the log of a rank that runs or ran here. The error wraps fs.ErrNotExist where there is none, or none yet.
+	Log(id job.RankID, uuid string) (*logs.Log, error)
 }
 
 // Controller is where streams lead to.
