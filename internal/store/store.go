@@ -215,7 +215,8 @@ func (s *Store) Load(take func(state.Record) error) error { return s.load(take, 
 // LoadBeside is Load for who knows the records of KindJob.
 func (s *Store) LoadBeside(take func(state.Record) error) error { return s.load(take) }
 
-func (s *Store) load(take func(state.Record) error, more ...state.Kind) error {
+func (s *Store) load(take func(state.Record) error, more ...state.Kind) (err error) {
+	defer closed(&err)
 	take = named(take)
 	now := s.db.NewSnapshot()
 	every := func(r state.Record) (bool, error) { return true, take(r) }

@@ -156,4 +156,13 @@ func TestReadAfterClose(t *testing.T) {
 	if err := s.All(state.KindJob, func(state.Record) error { return nil }); !errors.Is(err, errClosed) {
 		t.Errorf("all of a kind: %v", err)
 	}
+	if err := s.Load(func(state.Record) error { return nil }); !errors.Is(err, errClosed) {
+		t.Errorf("all that a controller begins with: %v", err)
+	}
+	if _, err := s.Jobs(1, 10, func(job.Number, []byte) {}); !errors.Is(err, errClosed) {
+		t.Errorf("some jobs: %v", err)
+	}
+	if err := s.Newest(state.KindHistory, func(state.Record) (bool, error) { return true, nil }); !errors.Is(err, errClosed) {
+		t.Errorf("the last of a kind: %v", err)
+	}
 }

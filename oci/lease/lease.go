@@ -1,11 +1,14 @@
 package lease
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"time"
 
+	"gbatch/oci/atomicfile"
 	"gbatch/oci/boot"
 )
 
@@ -45,10 +48,41 @@ func read(file string) (l Lease, err error) {
 	if err != nil {
 		return l, fmt.Errorf("read lease: %w", err)
 	}
-	if err := json.Unmarshal(data, &l); err != nil {
+	if err := Decode(data, &l); err != nil {
 		return l, fmt.Errorf("read lease %s: %w", file, err)
 	}
 	return l, nil
+}
+
+// sumField is the last one of a file, and has the sum of all before it.
+const sumField = `,"sum":"`
+
+// Encode is the content of a lease's file, an object that has the fields of a Lease and maybe others. Who reads it sees whether it was
+// changed. The sum is a field, as shims of earlier versions read the file, too.
+func Encode(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return summed(data[:len(data)-1]), nil
+}
+
+// summed is an object, of which all is given but its end, with the sum.
+func summed(fields []byte) []byte {
+	return fmt.Appendf(bytes.Clone(fields), `%s%08x"}`, sumField, crc32.Checksum(fields, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// Decode is the inverse of Encode, and takes what an earlier version has written without a sum. What is another than was written wraps
+// atomicfile.ErrDamaged.
+func Decode(data []byte, v any) error {
+	at := bytes.LastIndex(data, []byte(sumField))
+	if at >= 0 && !bytes.Equal(summed(data[:at]), data) {
+		return atomicfile.ErrDamaged
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%w: %w", atomicfile.ErrDamaged, err)
+	}
+	return nil
 }
 
 // untilBoot is how far a moment of the clock that runs from boot is away.

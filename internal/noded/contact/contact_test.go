@@ -1,6 +1,8 @@
 package contact
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -61,6 +63,20 @@ func TestLease(t *testing.T) {
 	now = 130 * time.Second
 	if left, _ := open("boot1").left(); left != -5*time.Second {
 		t.Errorf("after a restart of the daemon: left %s", left)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Replace(whole, []byte(`"lastMs":95000`), []byte(`"lastMs":95001`), 1)
+	if err := os.WriteFile(file, damaged, 0o600); err != nil || bytes.Equal(damaged, whole) {
+		t.Fatalf("%v: %s", err, whole)
+	}
+	if left, _ := open("boot1").left(); left != 0 {
+		t.Errorf("by a damaged file: left %s", left)
+	}
+	if err := os.WriteFile(file, whole, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	c = open("boot2")
 	if left, _ := c.left(); left != time.Minute {

@@ -1,7 +1,6 @@
 package contact
 
 import (
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -43,8 +42,13 @@ func openLease(path, boot string, term time.Duration, m Machine) *lease {
 	l.last = l.now()
 	var f contactFile
 	b, err := l.files.Read(l.path)
-	// A file of an earlier boot is void: nothing that it covered runs.
-	if err == nil && json.Unmarshal(b, &f) == nil && f.Boot == boot {
+	if err != nil { // there is none yet
+		return l
+	}
+	switch err := leases.Decode(b, &f); {
+	case err != nil: // how long the daemon was away is not known: what runs may have been given to another node
+		l.last -= l.term
+	case f.Boot == boot: // one of an earlier boot is void: nothing that it covered runs
 		l.last = time.Duration(f.LastMS) * time.Millisecond
 		if f.LeaseMS > 0 {
 			l.term = time.Duration(f.LeaseMS) * time.Millisecond
@@ -66,7 +70,7 @@ func (l *lease) answered(sent, term time.Duration) error {
 	if l.last-l.saved < saveEvery && l.saved > 0 && !changed {
 		return nil
 	}
-	b, err := json.Marshal(contactFile{
+	b, err := leases.Encode(contactFile{
 		Boot: l.boot, LastMS: l.last.Milliseconds(), LeaseMS: l.term.Milliseconds(),
 		Lease: leases.Lease{UntilMS: (l.last + l.term + graceOf(l.term)).Milliseconds(), GuardMS: (l.last + l.term + graceOf(l.term)*3/2).Milliseconds()},
 	})
