@@ -164,11 +164,12 @@ func (c *machineOfController) openOn(st *store.Store, clock *loop.Clock, lead *r
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	var confirm func() error
+	var published func()
 	if lead != nil {
-		confirm = lead.Confirm
+		confirm, published = lead.Confirm, func() { followed.Published(lead.Through()) }
 	}
 	meters := meter.New()
-	p.loop, err = loop.New(loop.Config{Controller: p.ctl, Store: p.store, Clock: clock, Meters: meters, Reserve: func() uint64 { return 64 << 20 }, Confirm: confirm, Log: w.log}, now)
+	p.loop, err = loop.New(loop.Config{Controller: p.ctl, Store: p.store, Clock: clock, Meters: meters, Reserve: func() uint64 { return 64 << 20 }, Confirm: confirm, Published: published, Log: w.log}, now)
 	if err != nil {
 		return nil, err
 	}

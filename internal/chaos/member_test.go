@@ -202,7 +202,17 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	if err := l.Begin(); err != nil {
 		return err
 	}
-	defer func() { // it follows again, and reads what there is
+	var p *process
+	defer func() { // it follows again, with what it has, or reads what there is
+		if p != nil {
+			left, unread, err := p.loop.Left()
+			if err == nil {
+				err = e.jobs.GoOn(l.Store, left, unread)
+			}
+			if err != nil {
+				m.w.note("controller %d does not go on with what it has: %v", m.id, err)
+			}
+		}
 		e.jobs.Begin()
 		for all := false; !all && e.ctx.Err() == nil; {
 			var err error
@@ -212,8 +222,7 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 			}
 		}
 	}()
-	p, err := m.openOn(l.Store, clock, l, e.jobs)
-	if err != nil {
+	if p, err = m.openOn(l.Store, clock, l, e.jobs); err != nil {
 		return err
 	}
 	defer p.kill()

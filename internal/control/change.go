@@ -14,7 +14,7 @@ import (
 func (t *jobs) change(old *state.Job, line string, edit func(*state.Job)) *state.Job {
 	j := *old
 	edit(&j)
-	j.Version++
+	j.Version, j.Shown = j.Version+1, false
 	if j.State != old.State {
 		if !canMove(old, j.State) {
 			panic(fmt.Sprintf("job %d: %v", j.Number, &job.MoveError{From: old.State, To: j.State}))
@@ -42,7 +42,7 @@ func (t *jobs) end(j *state.Job, to job.State, reason job.Reason, text string) *
 func (t *jobs) show(old *state.Job, edit func(*state.Job)) {
 	j := *old
 	edit(&j)
-	j.Version++
+	j.Version, j.Shown = j.Version+1, true
 	t.put(old, &j)
 	t.out.Changed = append(t.out.Changed, j.Number)
 }

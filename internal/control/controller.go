@@ -113,6 +113,11 @@ func (c *Controller) View(now sched.Time) *state.View {
 	return &state.View{Now: now, Nodes: c.nodes.snapshot(), Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
 }
 
+// Left is what who leads no more follows on with, once this controller has decided its last: see standby.Of.
+func (c *Controller) Left(v *state.View) (jobs *standby.Jobs, unread []job.Number, err error) {
+	return standby.Of(v, c.intern)
+}
+
 // Days is what the ledger has not closed yet, as of now. Only the owner may call
 // it.
 func (c *Controller) Days(now sched.Time) []accounting.Day { return c.ledger.Days(int64(now)) }

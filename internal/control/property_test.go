@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "take up", "reinstall", "reserve", "unreserve", "resize", "resize"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "take up", "lose", "lose", "reinstall", "reserve", "unreserve", "resize", "resize"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
@@ -88,6 +89,8 @@ func (w *world) randomStep(rt *rapid.T) {
 		}
 	case "take up":
 		w.takeUp(rt)
+	case "lose":
+		w.lose(rt)
 	case "reserve":
 		w.apply(Reserve{Window: sched.Window{Name: "w", Start: w.now, End: w.now + sched.Time(rapid.IntRange(1, 600).Draw(rt, "seconds"))*sched.Second,
 			Nodes: []string{"n1"}, GPUsPerNode: rapid.IntRange(0, 2).Draw(rt, "GPUs kept"), Maintenance: true}, Every: rapid.SampledFrom([]*state.Every{nil, {Cron: "*/20 * * * *"}}).Draw(rt, "again"), Zone: time.UTC})
@@ -142,6 +145,86 @@ func (w *world) takeUp(rt *rapid.T) {
 	w.store(did)
 }
 
+// lose has the controller lead no more after a turn that was decided and not published, and of which it is not known whether
+// it was stored. What it goes on with is what its store has.
+func (w *world) lose(rt *rapid.T) {
+	published := w.c.View(w.now)
+	kept := map[string]state.Record{}
+	maps.Copy(kept, w.stored)
+	warm := w.warm
+	w.warm = nil // it does not follow
+	for range rapid.IntRange(0, 3).Draw(rt, "unpublished") {
+		if rapid.Bool().Draw(rt, "told of a rank") {
+			w.randomStatus(rt)
+		} else {
+			w.schedule()
+		}
+	}
+	changed := map[job.Number]bool{}
+	for k, r := range w.stored {
+		changed[r.Job] = changed[r.Job] || string(kept[k].Value) != string(r.Value)
+	}
+	if rapid.Bool().Draw(rt, "not stored") {
+		w.stored = kept
+	}
+	left, unread, err := w.c.Left(published)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, n := range append(unread, slices.Sorted(maps.Keys(changed))...) {
+		r := w.stored[recordKey(state.Record{Kind: state.KindJob, Job: n})]
+		if err := left.Put(n, r.Value); err != nil {
+			rt.Fatal(err)
+		}
+	}
+	loaded := standby.New()
+	for _, k := range slices.Sorted(maps.Keys(w.stored)) {
+		if r := w.stored[k]; r.Kind == state.KindJob {
+			if err := loaded.Put(r.Job, r.Value); err != nil {
+				rt.Fatal(err)
+			}
+		}
+	}
+	if diff := gocmp.Diff(standbyText(loaded), standbyText(left)); diff != "" {
+		rt.Fatalf("what one has that leads no more (-loaded +kept):\n%s", diff)
+	}
+	if w.warm = left; warm == nil {
+		rt.Fatal("nobody followed")
+	}
+	w.restart()
+}
+
+// standbyText is all that jobs are.
+func standbyText(jobs *standby.Jobs) string {
+	var b strings.Builder
+	for j := range jobs.Table.All() {
+		waiting, waits := jobs.Sched.Waiting(sched.JobID(j.Number))
+		shape := waiting.Shape
+		waiting.Shape = nil
+		if j.Attempt != nil {
+			for _, r := range j.Attempt.Ranks {
+				fmt.Fprint(&b, r.Progress, " ")
+			}
+		}
+		fmt.Fprintf(&b, "%s %v %t %t %+v %s\n", state.Encode(j), j.Ref, j.Tasks != nil && j.Tasks.Array != nil, waits, waiting, state.Encode(shape))
+		fmt.Fprintln(&b, jobs.ByUUID[j.UUID] == j.Number)
+	}
+	return fmt.Sprint(b.String(), len(jobs.ByUUID))
+}
+
+// jobs is all jobs as they are stored, to compare controllers by.
+func (w *world) jobs() string {
+	var b bytes.Buffer
+	for j := range w.c.View(w.now).All() {
+		text := state.Encode(j)
+		if j.Shown {
+			text = w.stored[recordKey(state.Record{Kind: state.KindJob, Job: j.Number})].Value
+		}
+		fmt.Fprintf(&b, "%s\n", text)
+	}
+	return b.String()
+}
+
 // everything is a view, and its jobs and nodes as they would be stored.
 func everything(v *state.View) string {
 	var b strings.Builder
@@ -165,6 +248,8 @@ func (w *world) randomStatus(rt *rapid.T) {
 	id := j.RankID(i)
 	id.Attempt -= uint32(rapid.IntRange(0, 1).Draw(rt, "old"))
 	st := node.RankStatus{ID: id, Phase: rapid.SampledFrom([]node.Phase{node.PhaseAccepted, node.PhasePulling, node.PhaseStarting, node.PhaseRunning, node.PhaseEnded, "nonsense"}).Draw(rt, "phase")}
+	st.Progress = rapid.SampledFrom([]string{"", "half"}).Draw(rt, "progress")
+	st.Done = rapid.SampledFrom([]*node.Done{nil, {Percent: 7}}).Draw(rt, "done")
 	if q := j.Attempt.Ranks[i].Resize; q != nil && rapid.Bool().Draw(rt, "resized") {
 		st.Resize = &node.Resized{Seq: q.Seq, Error: rapid.SampledFrom([]string{"", "no"}).Draw(rt, "refused")}
 	}

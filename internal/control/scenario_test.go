@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"maps"
@@ -148,15 +147,6 @@ func applyTo[A any](w *world, ev Event[A]) any {
 }
 
 func (w *world) schedule() { w.store(w.c.Schedule(w.now)) }
-
-// jobs is all jobs as they are stored, to compare controllers by.
-func (w *world) jobs() string {
-	var b bytes.Buffer
-	for j := range w.c.View(w.now).All() {
-		fmt.Fprintf(&b, "%s\n", state.Encode(j))
-	}
-	return b.String()
-}
 
 // TestScenarios runs testdata/*.txt. Regenerate them with -rewrite, and read
 // what changed before you keep it.

@@ -19,7 +19,8 @@ import (
 )
 
 // front is where one of several controllers is reached while it follows, and then, when it leads. What came while it followed, and has or is about
-// to have a connection, keeps that: all nodes come when who led has died, and would else have to come twice.
+// to have a connection, keeps that: all nodes come when who led has died, and would else have to come twice. So does what comes
+// while it leads: one that has no processor for a moment leads no more, and may be the next that does.
 type front struct {
 	lns    []net.Listener
 	table  *conns.Table
@@ -32,10 +33,14 @@ type front struct {
 	end   func() error    // ends all, once
 }
 
-// leading is who answers from when this controller leads.
+// leading is who answers while this controller leads.
 type leading struct {
 	ctx     context.Context // requests end with it
 	handler http.Handler
+
+	mu   sync.Mutex
+	open map[*http.ResponseController]struct{} // of requests that are answered
+	over chan struct{}                         // closed when none is, and none comes any more; nil: some come
 }
 
 // openFront listens at the addresses of a controller, and has it refer who asks to another one.
@@ -81,28 +86,80 @@ func (f *front) bounds() conns.Bounds {
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l := f.leads.Load()
-	if l == nil {
+	c := http.NewResponseController(w)
+	if l == nil || !l.begin(c) {
 		f.refers.ServeHTTP(w, r)
 		return
 	}
+	defer l.end(c)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	l.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// serve has a controller answer that leads, until ctx is done. Nobody is answered after that.
+// serve has a controller answer that leads, until ctx is done. Who asks after that is referred, and what is still answered ends.
 func (f *front) serve(ctx context.Context, h http.Handler) {
-	f.leads.Store(&leading{ctx, h})
+	l := &leading{ctx: ctx, handler: h, open: map[*http.ResponseController]struct{}{}}
+	f.leads.Store(l)
 	select {
 	case <-ctx.Done():
 	case <-f.down.Done():
 	}
-	shut(ctx, f.srv)
+	f.leads.Store(nil)
+	l.close()
 }
 
-// served says that it has led.
-func (f *front) served() bool { return f.leads.Load() != nil }
+// begin counts a request. False: none is answered any more.
+func (l *leading) begin(c *http.ResponseController) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over != nil {
+		return false
+	}
+	l.open[c] = struct{}{}
+	return true
+}
+
+func (l *leading) end(c *http.ResponseController) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if delete(l.open, c); l.over != nil && len(l.open) == 0 {
+		close(l.over)
+	}
+}
+
+// What is still answered when a controller leads no more has lastWord to end, as it is told to. Who asked and does not take
+// the answer is cut off then; what does not end for all that is not waited for longer than brokenOff.
+const (
+	lastWord  = 200 * time.Millisecond
+	brokenOff = 2 * time.Second
+)
+
+// close returns when nothing is answered any more.
+func (l *leading) close() {
+	l.mu.Lock()
+	l.over = make(chan struct{})
+	if len(l.open) == 0 {
+		close(l.over)
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.over:
+		return
+	case <-time.After(lastWord):
+	}
+	l.mu.Lock()
+	for c := range l.open { // they are still the handlers'
+		_ = c.SetReadDeadline(time.Now()) // one that cannot be cut off so ends by itself, or is not waited for
+		_ = c.SetWriteDeadline(time.Now())
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.over:
+	case <-time.After(brokenOff):
+	}
+}
 
 // newHTTP is what serves a controller's addresses.
 func newHTTP(h http.Handler, log *slog.Logger) *http.Server {

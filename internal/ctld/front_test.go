@@ -16,8 +16,8 @@ import (
 	"gbatch/internal/pki"
 )
 
-// TestFront: who asked a controller while it followed asks it over the same connection when it leads. What it answers then
-// ends when it leads no more.
+// TestFront: who asked a controller while it followed asks it over the same connection when it leads, and when it follows again. What it
+// answers when it leads ends then, also where nobody takes the answer.
 func TestFront(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := pki.Open(dir, time.Now)
@@ -26,10 +26,17 @@ func TestFront(t *testing.T) {
 	}
 	c := site.Default()
 	c.Socket, c.Listen = filepath.Join(dir, "s"), "127.0.0.1:0"
+	waits := make(chan struct{}, 1)
 	says := func(text string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/waits" {
+			switch r.URL.Path {
+			case "/waits":
+				waits <- struct{}{}
 				<-r.Context().Done()
+			case "/sends":
+				for _, err := w.Write(nil); err == nil; {
+					_, err = w.Write(make([]byte, 64<<10))
+				}
 			}
 			_, _ = io.WriteString(w, text)
 		})
@@ -61,8 +68,9 @@ func TestFront(t *testing.T) {
 	if text, again := ask("/"); text != "follows" || again {
 		t.Errorf("it says %q, over a connection of before: %t", text, again)
 	}
-	if f.served() || f.bounds().PerAddress != 0 {
-		t.Error("it has led, or counts by address")
+	leads := func() bool { return f.leads.Load() != nil }
+	if leads() || f.bounds().PerAddress != 0 {
+		t.Error("it leads, or counts by address")
 	}
 	f.table.Tell(func(class string, n int) { counted[class] += n }, func(string) {})
 	if counted["visitor"] != 1 {
@@ -71,18 +79,30 @@ func TestFront(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() { f.serve(ctx, says("leads")) }) // ends with ctx
-	waitFor(t, "it leads", f.served)
+	waitFor(t, "it leads", leads)
 	if text, again := ask("/"); text != "leads" || !again {
 		t.Errorf("it says %q, over a connection of before: %t", text, again)
 	}
 	if f.bounds().PerAddress != c.Connections.PerAddress {
 		t.Error("it does not count by address")
 	}
-	time.AfterFunc(50*time.Millisecond, stop)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+f.lns[1].Addr().String()+"/sends", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	untaken, err := anyone.RoundTrip(r) // over a connection of its own, as the other one is idle: it is not read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer untaken.Body.Close()
+	go func() { <-waits; stop() }() // ends when it is asked below
 	if text, _ := ask("/waits"); text != "leads" {
 		t.Errorf("when it leads no more, it says %q", text)
 	}
 	serving.Wait()
+	if text, again := ask("/"); text != "follows" || !again {
+		t.Errorf("when it leads no more, it says %q, over a connection of before: %t", text, again)
+	}
 	if err := f.end(); err != nil {
 		t.Error(err)
 	}

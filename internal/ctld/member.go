@@ -43,6 +43,9 @@ type Member struct {
 	trees   *trees.Store   // also while this one leads
 	keeping sync.WaitGroup // keepCopies
 	front   atomic.Pointer[front]
+
+	ended  <-chan struct{} // closed when nothing of the last time that this member led goes on
+	broken chan error      // why what went on then has this member end
 }
 
 // OpenMember opens the store and the log that the controllers have in common. It is not
@@ -55,7 +58,9 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{source: source, cfg: cfg, log: log.With("controller", cfg.Replica.Name), reload: reload}
+	never := make(chan struct{})
+	close(never)
+	m := &Member{source: source, cfg: cfg, log: log.With("controller", cfg.Replica.Name), reload: reload, ended: never, broken: make(chan error, 1)}
 	if err := cfg.CheckFiles(); err != nil {
 		return nil, err
 	}
@@ -140,47 +145,52 @@ func (m *Member) Close() error {
 
 // Run takes part until ctx is done, or until this member cannot go on.
 func (m *Member) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		if err := m.takeTurn(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// takeTurn follows, and leads once if it comes to that.
-func (m *Member) takeTurn(ctx context.Context) error {
 	f, err := m.refer()
-	if err != nil {
-		return err
-	}
-	for leads := true; err == nil && leads && !f.served(); {
-		if leads, err = m.follow(ctx); leads {
+	for leads := true; err == nil && leads; {
+		if leads, err = m.follow(ctx, f); leads {
 			err = m.lead(ctx, f)
 		}
+	}
+	<-m.ended
+	select {
+	case why := <-m.broken:
+		err = errors.Join(err, why)
+	default:
+	}
+	if f == nil {
+		return err
 	}
 	return errors.Join(err, f.end())
 }
 
 // follow waits until this controller leads. False: ctx is done.
-func (m *Member) follow(ctx context.Context) (leads bool, err error) {
+func (m *Member) follow(ctx context.Context, f *front) (leads bool, err error) {
 	m.jobs.Begin()
 	reads, stop := context.WithCancel(ctx)
 	read := make(chan struct{})
 	go func() { m.jobs.Follow(reads, m.replica.Read); close(read) }() // ends with reads
 	m.trees.Rule(m.followed())
-	m.keeping.Go(func() { m.keepCopies(reads) }) // ends with reads; not awaited, as who leads must not wait for it
+	ended := m.ended
+	m.keeping.Go(func() { m.keepCopies(reads, ended) }) // ends with reads; not awaited, as who leads must not wait for it
 	defer func() { stop(); <-read }()
+	select {
+	case <-m.replica.Leads(): // that it leads is no news to one that does
+	default:
+	}
 	for !m.replica.Leading() {
 		select {
 		case <-ctx.Done():
 			return false, nil
+		case <-f.down.Done():
+			return false, nil // its end says what went wrong
+		case err := <-m.broken:
+			return false, err
 		case err := <-m.replica.Failed():
 			return false, fmt.Errorf("follow: %w", err)
 		case <-m.replica.Leads():
 		}
 	}
-	return true, nil
+	return ctx.Err() == nil, nil
 }
 
 // followed are the rules for uploaded directories while another controller leads.
@@ -189,19 +199,29 @@ func (m *Member) followed() trees.Rules {
 }
 
 // keepCopies takes copies of logs and of uploaded directories from the controller that leads,
-// until ctx is done.
-func (m *Member) keepCopies(ctx context.Context) {
+// until ctx is done. It begins when nothing goes on any more of when this one led.
+func (m *Member) keepCopies(ctx context.Context, ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return
+	}
 	logs := keep.Open(logsOf(func() *site.Config { return &m.cfg }, time.Now, m.log))
 	defer logs.Close()
 	defer m.copies.Keep(logs, m.trees)()
 	logs.Run(ctx)
 }
 
-// lead is the controller until this member leads no more.
+// lead is the controller until this member leads no more. What it answers then ends beside what comes next.
 func (m *Member) lead(ctx context.Context, f *front) error {
 	began := time.Now()
+	<-m.ended // two would write the same files
+	select {
+	case err := <-m.broken:
+		return err
+	default:
+	}
 	others := copies.NewOthers(m.cfg.Replica.Name, m.replica.Members, m.pki.CopyTLS)
-	defer others.Close()
 	l, err := m.replica.Ready()
 	if err == nil {
 		defer l.End()
@@ -212,6 +232,9 @@ func (m *Member) lead(ctx context.Context, f *front) error {
 	if err == nil {
 		s, err = open(m.source, &leadership{Lead: l, clock: m.clock, jobs: &m.jobs, members: m.others(), others: others, trees: m.trees, front: f, pki: m.pki}, Machine{}, m.log)
 	}
+	if err != nil {
+		others.Close()
+	}
 	if errors.Is(err, replica.ErrLost) {
 		return nil // another one does
 	}
@@ -221,28 +244,53 @@ func (m *Member) lead(ctx context.Context, f *front) error {
 	m.log.Info("this controller leads", "ms", time.Since(began).Milliseconds())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	over := make(chan error, 1)
-	go func() { over <- m.resign(ctx); stop() }() // ends with ctx; awaited below
-	go s.ReloadOn(ctx, m.reload)                  // ends with ctx
-	err = s.Run(ctx)
-	if errors.Is(err, replica.ErrLost) {
-		err = nil
-	}
+	go s.ReloadOn(ctx, m.reload) // ends with ctx
+	ended := make(chan struct{})
+	m.ended = ended
+	go func() { // ends when all has that ends with ctx; awaited by who leads next, and by Run
+		defer close(ended)
+		err := s.Run(ctx)
+		if errors.Is(err, replica.ErrLost) {
+			err = nil
+		}
+		others.Close()
+		if err = errors.Join(err, s.Close()); err != nil {
+			m.broken <- fmt.Errorf("lead: %w", err)
+		}
+	}()
+	err = m.resign(ctx, s.loop)
 	stop()
-	err = errors.Join(err, <-over)
+	<-s.loop.Ended()
 	m.log.Info("this controller does not lead any more", "after", time.Since(began).Round(time.Millisecond))
-	return errors.Join(err, s.Close())
+	m.goOn(s.loop)
+	return err
+}
+
+// goOn has this member follow on with the jobs that it had when it led.
+func (m *Member) goOn(l *loop.Loop) {
+	began := time.Now()
+	_, before := m.jobs.Counts()
+	jobs, unread, err := l.Left()
+	if err == nil {
+		err = m.replica.Read(func(s *store.Store) error { return m.jobs.GoOn(s, jobs, unread) })
+	}
+	if err != nil {
+		m.log.Warn("the records of all jobs are read again", "error", err)
+		return
+	}
+	has, read := m.jobs.Counts()
+	m.log.Info("this controller follows with the jobs that it has", "jobs", has, "read", read-before, "ms", time.Since(began).Milliseconds())
 }
 
 // resign waits until this member does not lead any more, or again: another one may have led
 // between. An error is why it cannot go on at all.
-func (m *Member) resign(ctx context.Context) error {
+func (m *Member) resign(ctx context.Context, l *loop.Loop) error {
 	select {
 	case <-ctx.Done():
-		return nil
+	case <-l.Ended():
 	case <-m.replica.Leads():
-		return nil
 	case err := <-m.replica.Failed():
 		return fmt.Errorf("lead: %w", err)
 	}
+	return nil
 }

@@ -270,7 +270,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
 	}
-	clock, confirm := s.clock()
+	clock, confirm, published := s.clock()
 	now := clock.Now()
 	if err := ctl.Loaded(now); err != nil {
 		return nil, fmt.Errorf("load store: %w", err)
@@ -286,7 +286,7 @@ func (s *Server) load() (*loop.Loop, error) {
 		return nil, fmt.Errorf("the stored state contradicts itself: %w", err)
 	}
 	reserve := func() uint64 { return s.rules.Now().ReserveMiB << 20 }
-	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: reserve, Confirm: confirm, Log: s.log}, now)
+	l, err := loop.New(loop.Config{Controller: ctl, Store: s.store, Clock: clock, Meters: s.meters, Reserve: reserve, Confirm: confirm, Published: published, Log: s.log}, now)
 	if err != nil {
 		return nil, err
 	}
@@ -312,17 +312,17 @@ func (s *Server) fill(rules control.Config) (ctl *control.Controller, ahead int,
 	return ctl, ahead, err
 }
 
-// clock is what the controller counts by, and what asks whether it still leads; nil: it is the
-// only one.
-func (s *Server) clock() (*loop.Clock, func() error) {
-	if s.leads != nil {
-		return s.leads.clock, s.leads.Confirm
+// clock is what the controller counts by, what asks whether it still leads, and what is told of what it publishes; nil:
+// it is the only one.
+func (s *Server) clock() (clock *loop.Clock, confirm func() error, published func()) {
+	if l := s.leads; l != nil {
+		return l.clock, l.Confirm, func() { l.jobs.Published(l.Through()) }
 	}
 	path := filepath.Join(s.rules.Now().Dir, site.ClockFile)
 	if s.machine.Clocks != nil {
-		return loop.OpenClockBy(path, "another machine's", s.machine.Clocks, s.log), nil
+		return loop.OpenClockBy(path, "another machine's", s.machine.Clocks, s.log), nil, nil
 	}
-	return loop.OpenClock(path, s.log), nil
+	return loop.OpenClock(path, s.log), nil, nil
 }
 
 // openLogs opens the logs that are kept here.

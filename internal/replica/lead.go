@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -34,6 +35,8 @@ type Lead struct {
 	nowMS func() int64
 	term  uint64
 	reads reads
+
+	through atomic.Uint64 // see Through
 
 	Store *store.Store // with all that was agreed on before; it commits what members agree on
 	From  int64        // where the clock of who led before has come to, Unix milliseconds; 0: that is not known
@@ -68,12 +71,20 @@ func (l *Lead) propose(batch []byte) error {
 	if err != nil {
 		return lost(err)
 	}
+	if place, is := response.(stored); is {
+		l.through.Store(uint64(place))
+		return nil
+	}
 	err, _ = response.(error)
 	if errors.Is(err, errStale) {
 		return lost(err)
 	}
 	return err
 }
+
+// Through is the place in the common log of the last batch that this lead has stored and knows it. Of what came behind
+// it, it has decided nothing that it knows to be stored: that is another one's, or its own and not answered.
+func (l *Lead) Through() uint64 { return l.through.Load() }
 
 // Confirm asks a majority whether this member leads as it did. What it answers next is
 // not behind what another one has decided.

@@ -76,19 +76,22 @@ func (m *Machine) current() *store.Store {
 	return m.st
 }
 
+// stored is the answer to who proposed an entry that was applied: its place in the common log.
+type stored uint64
+
 // Apply is called by one goroutine, entry after entry.
 func (m *Machine) Apply(l *raft.Log) any {
 	if m.broken != nil {
 		return m.broken
 	}
-	err := m.apply(l)
-	if err != nil {
+	if err := m.apply(l); err != nil {
 		m.fail(err)
+		return err
 	}
-	if err == nil && binary.BigEndian.Uint64(l.Data[1:]) != l.Term {
+	if binary.BigEndian.Uint64(l.Data[1:]) != l.Term {
 		return errStale
 	}
-	return err
+	return stored(l.Index)
 }
 
 // fail has this member end. It is called by the goroutine that calls Apply.

@@ -47,6 +47,7 @@ type Job struct {
 	Attempt   *Attempt `json:"attempt,omitempty"`   // the last one; with its allocation while the job is active
 	Ending    *Ending  `json:"ending,omitempty"`    // why the running attempt is being ended, nil if it is not
 	Sealed    bool     `json:"sealed,omitempty"`    // registry credentials or secrets are stored for it
+	Shown     bool     `json:"-"`                   // more is shown of it than its record says
 	Warned    int8     `json:"warned,omitempty"`    // the most of Request.Warn that was told of, in percent
 	Secrets   uint32   `json:"secrets,omitempty"`   // version of its secrets' values, from 1; 0: it has none
 	Waits     *Waits   `json:"waits,omitempty"`     // other jobs, nil if it names none

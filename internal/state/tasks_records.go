@@ -98,6 +98,11 @@ func (b *block) encode(n int) []byte {
 	return out
 }
 
+// InRecord is what the record of the job says of its tasks.
+func (t *Tasks) InRecord() *Tasks {
+	return &Tasks{Failures: t.Failures, First: t.First, Image: t.Image}
+}
+
 // LoadTasks puts the tasks of an array together from its records, in any order,
 // and what its job's record says.
 func LoadTasks(records []Record, word *Tasks) (*Tasks, error) {

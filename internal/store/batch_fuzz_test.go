@@ -40,7 +40,7 @@ func FuzzMemberBatch(f *testing.F) {
 		f.Fatal(err)
 	}
 	told := 0
-	cfg := Config{Dir: "db", FS: vfs.NewMem(), Log: slog.New(slog.DiscardHandler), Applied: func(job.Number, []byte) { told++ }}
+	cfg := Config{Dir: "db", FS: vfs.NewMem(), Log: slog.New(slog.DiscardHandler), Applied: func(uint64, job.Number, []byte) { told++ }}
 	if err := Found(cfg); err != nil {
 		f.Fatal(err)
 	}

@@ -161,14 +161,14 @@ func (s *Store) Apply(place uint64, batch []byte) error {
 	if s.cfg.Applied == nil {
 		return nil
 	}
-	if err := s.tell(batch); err != nil {
+	if err := s.tell(place, batch); err != nil {
 		return fmt.Errorf("read batch %d: %w", place, err)
 	}
 	return nil
 }
 
 // tell gives the records of jobs in a batch to who wants to know of them.
-func (s *Store) tell(batch []byte) error {
+func (s *Store) tell(place uint64, batch []byte) error {
 	return readBatch(batch, func(kind pebble.InternalKeyKind, k, v []byte) error {
 		if state.Kind(k[0]) != state.KindJob {
 			return nil
@@ -180,7 +180,7 @@ func (s *Store) tell(batch []byte) error {
 		if kind != pebble.InternalKeyKindSet {
 			rec.Value = nil
 		}
-		s.cfg.Applied(rec.Job, rec.Value)
+		s.cfg.Applied(place, rec.Job, rec.Value)
 		return nil
 	})
 }

@@ -36,9 +36,9 @@ type Config struct {
 	Boot string           // of the machine, in which alone Recent shows that nothing came later; "": the present one
 	Now  func() time.Time // nil: the machine's wall clock
 
-	// Applied, if there is one, is told of each record of KindJob that a member has applied, before Apply returns.
-	// The value is only valid during the call, and nil of one that was deleted.
-	Applied func(n job.Number, value []byte)
+	// Applied, if there is one, is told of each record of KindJob that a member has applied, before Apply returns, and of
+	// the place of its batch in the common log. The value is only valid during the call, and nil of one that was deleted.
+	Applied func(place uint64, n job.Number, value []byte)
 
 	died func(why string) // of tests: takes the place of the process's end, and must not return
 }

@@ -7,6 +7,7 @@ package standby
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gbatch/internal/control/picture"
@@ -44,18 +45,55 @@ func (s *Jobs) Put(n job.Number, value []byte) error {
 	if err == nil && j.Number != n {
 		err = errors.New("it is another job's")
 	}
-	if err == nil && Waits(j) && j.Parent == 0 {
-		err = s.Sched.Enqueue(picture.Queued(j, nil))
+	if err == nil {
+		err = s.take(j)
 	}
 	if err != nil {
 		return fmt.Errorf("read the record of job %d: %w", n, err)
 	}
+	return nil
+}
+
+// take takes in a job that nobody else has.
+func (s *Jobs) take(j *state.Job) error {
+	if Waits(j) && j.Parent == 0 {
+		if err := s.Sched.Enqueue(picture.Queued(j, nil)); err != nil {
+			return err
+		}
+	}
 	if j.State == job.OnHold && j.Reason == job.ByAdmin && !strings.HasPrefix(j.Text, "held by ") {
 		j.Reason = job.Server // restored by a version that did not tell it from what operators hold
 	}
-	s.Table.Put(n, j)
-	s.ByUUID[j.UUID] = n
+	s.Table.Put(j.Number, j)
+	s.ByUUID[j.UUID] = j.Number
 	return nil
+}
+
+// Of has the jobs that a controller has published last, and shared is what they share: that controller has ended. Of the jobs of
+// which more was shown than stored it has none: they are named, and their records are to be put in.
+func Of(v *state.View, shared *state.Interner) (s *Jobs, unread []job.Number, err error) {
+	s = New()
+	s.Intern = shared
+	for j := range v.All() {
+		if beyondRecord(j) {
+			unread = append(unread, j.Number)
+			continue
+		}
+		own := *j // who looks at the view still has that one, and what is made of these writes into them
+		own.Ref = sched.Ref{}
+		if j.Tasks != nil {
+			own.Tasks = j.Tasks.InRecord()
+		}
+		if err := s.take(&own); err != nil {
+			return nil, nil, fmt.Errorf("keep job %d: %w", j.Number, err)
+		}
+	}
+	return s, unread, nil
+}
+
+// beyondRecord says that a job of a controller has what its record does not.
+func beyondRecord(j *state.Job) bool {
+	return j.Shown || j.Attempt != nil && slices.ContainsFunc(j.Attempt.Ranks, func(r state.Rank) bool { return r.Progress != "" })
 }
 
 // drop takes a job out; gone: for good.

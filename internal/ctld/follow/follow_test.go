@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ import (
 )
 
 // member is a store, on a disk in memory, whose every batch is agreed on at once.
-func member(t *testing.T, f *Jobs) *store.Store {
+func member(t *testing.T, f *Jobs) (*store.Store, *uint64) {
 	t.Helper()
 	cfg := store.Config{Dir: "store", FS: vfs.NewMem(), Applied: f.Applied}
 	if err := store.Found(cfg); err != nil {
@@ -40,7 +41,7 @@ func member(t *testing.T, f *Jobs) *store.Store {
 	if err := s.Lead(func(batch []byte) error { place++; return s.Apply(place, batch) }); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s, &place
 }
 
 // record is of a job that waits, or where its name is not "waits", has ended.
@@ -70,9 +71,11 @@ func text(t *testing.T, jobs *standby.Jobs) string {
 	return fmt.Sprint(b.String(), len(jobs.ByUUID))
 }
 
+// fataler is a test, or one of its runs.
+type fataler interface{ Fatal(args ...any) }
+
 // loaded are the jobs of a store, read at once.
-func loaded(t *testing.T, s *store.Store) *standby.Jobs {
-	t.Helper()
+func loaded(t fataler, s *store.Store) *standby.Jobs {
 	jobs := standby.New()
 	if err := s.All(state.KindJob, func(r state.Record) error { return jobs.Put(r.Job, r.Value) }); err != nil {
 		t.Fatal(err)
@@ -85,22 +88,11 @@ func loaded(t *testing.T, s *store.Store) *standby.Jobs {
 func TestFollows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &Jobs{}
-		s := member(t, f)
+		s, place := member(t, f)
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
-			switch rapid.SampledFrom([]string{"batch", "batch", "batch", "read", "read", "begin", "another store"}).Draw(rt, "step") {
+			switch rapid.SampledFrom([]string{"batch", "batch", "batch", "read", "read", "begin", "another store", "lead", "lead"}).Draw(rt, "step") {
 			case "batch":
-				batch := map[job.Number]state.Record{}
-				for range rapid.IntRange(1, 3*AtOnce/2).Draw(rt, "size") {
-					n := job.Number(rapid.IntRange(1, 4*AtOnce).Draw(rt, "job"))
-					batch[n] = record(n, rapid.SampledFrom([]string{"", "waits", "waits", "other"}).Draw(rt, "name"))
-				}
-				var list []state.Record
-				for _, r := range batch { // in any order
-					list = append(list, r)
-				}
-				if err := s.Commit(list); err != nil {
-					t.Fatal(err)
-				}
+				commit(rt, s)
 			case "read":
 				if _, err := f.Read(s); err != nil {
 					t.Fatal(err)
@@ -108,7 +100,9 @@ func TestFollows(t *testing.T) {
 			case "begin":
 				f.Begin()
 			case "another store":
-				s = member(t, f)
+				s, place = member(t, f)
+			case "lead":
+				lead(rt, f, s, place)
 			}
 		}
 		jobs, _, err := f.Take(s)
@@ -121,10 +115,59 @@ func TestFollows(t *testing.T) {
 	})
 }
 
+// commit stores records of some jobs.
+func commit(rt *rapid.T, s *store.Store) {
+	batch := map[job.Number]state.Record{}
+	for range rapid.IntRange(1, 3*AtOnce/2).Draw(rt, "size") {
+		n := job.Number(rapid.IntRange(1, 4*AtOnce).Draw(rt, "job"))
+		batch[n] = record(n, rapid.SampledFrom([]string{"", "waits", "waits", "other"}).Draw(rt, "name"))
+	}
+	if err := s.Commit(slices.Collect(maps.Values(batch))); err != nil { // in any order
+		rt.Fatal(err)
+	}
+}
+
+// lead has one lead for some turns, of which the last are not published, and go on following then.
+func lead(rt *rapid.T, f *Jobs, s *store.Store, place *uint64) {
+	if _, _, err := f.Take(s); err != nil {
+		rt.Fatal(err)
+	}
+	turns, unpublished := rapid.IntRange(0, 3).Draw(rt, "turns"), rapid.IntRange(0, 2).Draw(rt, "unpublished")
+	view := loaded(rt, s)
+	for range turns {
+		commit(rt, s)
+		view = loaded(rt, s)
+		f.Published(*place)
+	}
+	for range unpublished {
+		commit(rt, s)
+	}
+	var unread []job.Number
+	for j := range view.Table.All() {
+		if j.Number%7 == 0 {
+			unread = append(unread, j.Number)
+		}
+	}
+	for _, n := range unread {
+		_ = view.Put(n, nil)
+	}
+	_, before := f.Counts()
+	if err := f.GoOn(s, view, unread); err != nil {
+		rt.Fatal(err)
+	}
+	if _, after := f.Counts(); unpublished == 0 && after != before+len(unread) {
+		rt.Fatalf("it reads %d records again that it has published", after-before-len(unread))
+	}
+	f.Begin()
+	if all, err := f.Read(s); err != nil || !all {
+		rt.Fatalf("it does not go on with what it has: %v", err)
+	}
+}
+
 // TestFollow: what is applied while the records are read is there, whichever comes first.
 func TestFollow(t *testing.T) {
 	f := &Jobs{}
-	s := member(t, f)
+	s, _ := member(t, f)
 	var first []state.Record
 	for n := job.Number(1); n <= 5*AtOnce; n++ {
 		first = append(first, record(n, "waits"))
@@ -176,7 +219,7 @@ func waitAll(t *testing.T, f *Jobs, s *store.Store) {
 // TestUnreadable: a record that cannot be read is said to who would lead, and to nobody before.
 func TestUnreadable(t *testing.T) {
 	f := &Jobs{}
-	s := member(t, f)
+	s, _ := member(t, f)
 	f.Begin()
 	if all, err := f.Read(s); err != nil || !all {
 		t.Fatalf("%t, %v", all, err)

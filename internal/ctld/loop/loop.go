@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/control"
 	"gbatch/internal/control/effects"
+	"gbatch/internal/control/standby"
 	"gbatch/internal/ctld/meter"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
@@ -27,6 +28,7 @@ type Config struct {
 	Meters     *meter.Meters
 	Reserve    func() uint64 // bytes of disk below which no jobs are taken
 	Confirm    func() error  // asks whether this controller still leads; nil: it is the only one
+	Published  func()        // is told after each turn that the view has all that is stored; nil: nobody
 	Log        *slog.Logger
 }
 
@@ -34,7 +36,7 @@ type Config struct {
 func New(c Config, now sched.Time) (*Loop, error) {
 	l := &Loop{
 		ctl: c.Controller, store: c.Store, clock: c.Clock, reserve: c.Reserve, confirm: c.Confirm, log: c.Log, meters: c.Meters,
-		inbox: newInbox(), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
+		published: c.Published, inbox: newInbox(), Feed: newFeed(c.Store.Epoch()), ended: make(chan struct{}), now: now,
 	}
 	l.view.Store(l.ctl.View(now))
 	return l, l.audit.open(l.store)
@@ -50,7 +52,9 @@ type Loop struct {
 	reserve func() uint64 // bytes of disk below which no jobs are taken
 	confirm func() error  // asks whether this controller still leads; nil: it is the only one
 	log     *slog.Logger
-	meters  *meter.Meters
+
+	published func() // see Config
+	meters    *meter.Meters
 
 	inbox   inbox
 	view    atomic.Pointer[state.View] // as of the last turn
@@ -210,6 +214,14 @@ func (l *Loop) Was(p state.Point) bool { return l.store.Was(p) }
 // View is the controller as of the last turn.
 func (l *Loop) View() *state.View { return l.view.Load() }
 
+// Ended is closed when Run is about to return: nothing is decided any more.
+func (l *Loop) Ended() <-chan struct{} { return l.ended }
+
+// Left is what a controller that leads no more follows on with; see control.Controller.Left. It is called once, after Ended.
+func (l *Loop) Left() (jobs *standby.Jobs, unread []job.Number, err error) {
+	return l.ctl.Left(l.View())
+}
+
 // Commit stores what is not the controller's (tokens, keys) with its entry.
 func (l *Loop) Commit(ctx context.Context, object, change string, records ...state.Record) error {
 	return l.send(context.WithoutCancel(ctx), request{records: records, note: NoteOf(ctx).About(object, change)})
@@ -288,6 +300,9 @@ func (l *Loop) turn(batch []request) error {
 	l.tellOfNodes(eff.Nodes)
 	before, view := l.view.Load(), l.ctl.View(l.now)
 	l.view.Store(view)
+	if l.published != nil {
+		l.published()
+	}
 	l.Feed.publish(before, view, &eff)
 	l.meters.Changes(before, view, eff.Changed)
 	for i, r := range batch {

@@ -1,0 +1,125 @@
+package ctld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/site"
+	"gbatch/internal/replica"
+)
+
+// freeAddress is one that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// pair are two controllers of a site, of which the first leads at first.
+func pair(t *testing.T) (members [2]*Member, local [2]*client.Client) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range members {
+		c := site.Default()
+		c.Dir, c.Socket, c.Listen, c.ReserveMiB = filepath.Join(dir, fmt.Sprint("c", i)), filepath.Join(dir, fmt.Sprint("s", i)), "127.0.0.1:0", 0
+		c.Replica = &site.Replica{Name: fmt.Sprint("c", i), Listen: freeAddress(t), Patience: 5} // others use the machine
+		var err error
+		if i == 0 {
+			_, err = Init(c)
+		} else {
+			var keys map[string][]byte
+			if keys, err = backup.Keys(filepath.Join(dir, "c0")); err == nil {
+				err = InitMember(c, &api.JoinFile{NewController: api.NewController{Name: c.Replica.Name, Address: c.Replica.Address()}, Keys: keys})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenMember(func() (site.Config, error) { return c, nil }, nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		over := make(chan error, 1)
+		go func() { over <- errors.Join(m.Run(ctx), m.Close()) }() // awaited below
+		local[i] = &client.Client{Address: "unix://" + c.Socket, Timeout: time.Minute}
+		t.Cleanup(func() {
+			stop()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+		})
+		t.Cleanup(local[i].Close)
+		members[i] = m
+		if i == 0 {
+			waitFor(t, "the first leads", func() bool { _, err := local[0].Site(t.Context()); return err == nil })
+		} else if err := members[0].replica.Add(replica.Member{Name: c.Replica.Name, Address: c.Replica.Address(), Voter: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return members, local
+}
+
+// TestLeadsAgain: a controller that leads no more and leads again reads no record of a job again, though somebody follows its events
+// all the while. It has all that was stored, whoever stored it.
+func TestLeadsAgain(t *testing.T) {
+	members, local := pair(t)
+	submit := func(at, n int) {
+		t.Helper()
+		for range n {
+			if _, err := local[at].Submit(t.Context(), &api.SubmitRequest{Job: []byte(hushJob)}, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	jobs := func(at int) int {
+		list, err := local[at].Jobs(t.Context(), client.JobFilter{All: true})
+		if err != nil {
+			return -1
+		}
+		return list.Total
+	}
+	for _, c := range local {
+		go func() { // ends with the test
+			for t.Context().Err() == nil {
+				for range c.Events(t.Context(), client.EventFilter{}) {
+				}
+				_ = client.Sleep(t.Context(), 10*time.Millisecond)
+			}
+		}()
+	}
+	submit(0, 50)
+	for round := range 4 {
+		from, to := round%2, (round+1)%2
+		_, before := members[to].jobs.Counts()
+		waitFor(t, "the other one leads", func() bool {
+			_ = members[from].replica.Transfer(members[to].cfg.Replica.Name) // where it has not got all yet, it is tried again
+			_, err := local[to].Site(t.Context())
+			return err == nil
+		})
+		if got := jobs(to); got != 50+round {
+			t.Errorf("round %d: it has %d jobs, want %d", round, got, 50+round)
+		}
+		if _, read := members[to].jobs.Counts(); round > 0 && read != before {
+			t.Errorf("round %d: it has read %d records of jobs again", round, read-before)
+		}
+		waitFor(t, "the one that led follows", func() bool {
+			has, _ := members[from].jobs.Counts()
+			return has == 50+round
+		})
+		submit(to, 1)
+	}
+}
