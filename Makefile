@@ -32,7 +32,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # without tables for debuggers, which takes half the time, and make lint has vetted them, by
 # what is compiled with the race detector already. The second vet is of files without either. What vet
 # looks at in calls of C it reads where they were compiled first, which may be a copy of the
-# repository that is gone: the two packages with C call none of it with pointers.
+# repository that is gone: the two packages with C hand it numbers and strings.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
 RACE := -race -tags seccomp -timeout 45m -vet=off -ldflags=-w
 
