@@ -27,6 +27,7 @@ func otherImage(t *testing.T) string {
 // stepImages is a script on two nodes, some of whose steps are in another image.
 const stepImages = `#!/bin/sh
 #SBATCH --image=IMAGE -N 2 -n 2 -c 1 --mem=256M --container-mounts=/project
+exec 2>&1 # both are one stream, so that the order is what it was
 cd /project
 mkdir -p deep; echo deeper > deep/file; mkdir /inner; echo inside > /inner/file
 AT=$(pwd) IN=$(echo /inner) # what only the script knows
@@ -36,10 +37,10 @@ srun sh -c 'test -e /app/run || echo task $SLURM_PROCID in $PWD' | sort
 echo == other
 srun -l --container-image=OTHER --container-env=WORD sh -c 'cat run; echo $SLURM_PROCID/$SLURM_NTASKS rank $GBATCH_RANK in $PWD; echo $OF $MINE $WORD $LANG; hostname; touch /new' | sort
 echo == again
-srun -n1 -N1 --container-image=OTHER --container-workdir=/project sh -c 'ls /new; echo in $PWD; echo output of a task > from; exit 3'; echo code $?
+srun -n1 -N1 --container-image=OTHER --container-workdir=/project sh -c 'exec 2>&1; ls /new; echo in $PWD; echo output of a task > from; exit 3'; echo code $?
 cat from
 echo == mounts
-srun -n1 -N1 --container-mounts=$AT/deep:/a:ro,$IN:/b sh -c 'cat /a/file /b/file; echo x > /a/file; echo more > /b/more'; cat /inner/more
+srun -n1 -N1 --container-mounts=$AT/deep:/a:ro,$IN:/b sh -c 'exec 2>&1; cat /a/file /b/file; echo x > /a/file; echo more > /b/more'; cat /inner/more
 srun -n1 -N1 --container-mounts=${IN}x:/a true; echo code $?
 srun -n1 -N1 --container-mounts=$IN:/proc/x true; echo code $?
 ln -s /proc/1/root /inner/root
@@ -135,6 +136,7 @@ func TestStepImagesOutliveDaemons(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 2})
 	id := s.file(strings.NewReplacer("IMAGE", image, "OTHER", otherImage(t)).Replace(`#!/bin/sh
 #SBATCH --image=IMAGE -N 2 --mem=256M --container-mounts=/project
+exec 2>&1
 srun --container-image=OTHER sh -c 'echo up >> /project/up-$SLURM_PROCID; until [ -e /project/go ]; do sleep 0.1; done; cat run; exit $SLURM_PROCID'; echo code $?
 srun --container-image=OTHER --container-name=n sh -c 'echo $SLURM_PROCID >> /project/after'
 `))
