@@ -72,7 +72,7 @@ func TestDiskBound(t *testing.T) {
 				t.Errorf("files of the node's making: wrote %q, %+v", out, e)
 			}
 			_, out = s.run(rankID(4), order(`mkdir /many; cd /many; i=0; while true > $i; do i=$((i+1)); done 2>/dev/null; echo $i`))
-			if _, err := fmt.Sscan(out, &n); err != nil || n > 2100 || n < 900 {
+			if _, err := fmt.Sscan(out, &n); err != nil || n > 4200 || n < 900 {
 				t.Errorf("made %q files", out)
 			}
 			_, out = s.run(rankID(5), order("dd if=/dev/zero of=/big bs=1M count=32 2>/dev/null; stat -c %s /big", func(o *api.RunOrder) { o.Spec.Gbatch = &job.Gbatch{DiskGB: 1} }))
