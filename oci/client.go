@@ -291,11 +291,11 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 	}
 	err := c.call(ctx, request{Op: opKill})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		lock := fileLock
+		dir, lock := c.at.dir, fileLock
 		if c.at.guest != "" {
-			lock = journal.File
+			dir, lock = c.at.home, journal.File
 		}
-		err = shims.Kill(c.at.home, lock)
+		err = shims.Kill(dir, lock)
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
 		return err

@@ -15,8 +15,8 @@ import (
 // reuseCostEnv is how many tasks TestReuseCost runs; without it, it is not run.
 const reuseCostEnv = "GBATCH_BENCH_REUSE"
 
-// TestReuseCost measures what a task of `true` costs that runs in a container of others,
-// in processor time of all that takes part. It asserts nothing: make bench-reuse prints it.
+// TestReuseCost measures what a task costs that runs in a container of others, one of `true` and one
+// that prints, in processor time of all that takes part. It asserts nothing: make bench-reuse prints it.
 func TestReuseCost(t *testing.T) {
 	tasks, err := strconv.Atoi(os.Getenv(reuseCostEnv))
 	if err != nil {
@@ -45,18 +45,20 @@ func TestReuseCost(t *testing.T) {
 	s.submit(doc{command: []string{"true"}, gbatch: array(4)}) // the image is here then
 	drain("jobs are not over", jobs)
 	drain("shims live", func() bool { return len(s.shims()) == 0 })
-	ctld, node := usage(t, s.ctld), usage(t, s.nodes[0])
-	began := time.Now()
-	s.submit(doc{command: []string{"true"}, gbatch: array(tasks)})
-	drain("jobs are not over", jobs)
-	took := time.Since(began)
-	for _, pid := range s.shims() { // their time is the node's children's when they are gone
-		drain("shims live", func() bool { return syscall.Kill(pid, 0) != nil })
+	for _, command := range [][]string{{"true"}, {"echo", "a line"}} {
+		ctld, node := usage(t, s.ctld), usage(t, s.nodes[0])
+		began := time.Now()
+		s.submit(doc{command: command, gbatch: array(tasks)})
+		drain("jobs are not over", jobs)
+		took := time.Since(began)
+		for _, pid := range s.shims() { // their time is the node's children's when they are gone
+			drain("shims live", func() bool { return syscall.Kill(pid, 0) != nil })
+		}
+		ctld, node = usage(t, s.ctld).since(ctld), usage(t, s.nodes[0]).since(node)
+		each := func(ticks int64) float64 { return float64(ticks) * 10 / float64(tasks) } // ms; the kernel tells hundredths of a second
+		fmt.Printf("%d tasks of %s, %.1f/s; ms of processor time a task: gctld %.2f, gnoded %.2f, shims and programs %.2f, together %.2f; MiB: gctld %d, gnoded %d\n", tasks, command[0], float64(tasks)/took.Seconds(),
+			each(ctld.own), each(node.own), each(node.children), each(ctld.own+node.own+node.children), ctld.rss>>20, node.rss>>20)
 	}
-	ctld, node = usage(t, s.ctld).since(ctld), usage(t, s.nodes[0]).since(node)
-	each := func(ticks int64) float64 { return float64(ticks) * 10 / float64(tasks) } // ms; the kernel tells hundredths of a second
-	fmt.Printf("%d tasks, %.1f/s; ms of processor time a task: gctld %.2f, gnoded %.2f, shims and programs %.2f, together %.2f; MiB: gctld %d, gnoded %d\n", tasks, float64(tasks)/took.Seconds(),
-		each(ctld.own), each(node.own), each(node.children), each(ctld.own+node.own+node.children), ctld.rss>>20, node.rss>>20)
 }
 
 // used is what a daemon has used: processor time in ticks, its own and that of children

@@ -47,17 +47,9 @@ func readAll(path string) ([]byte, error) {
 	return all, err
 }
 
-// Part names one of the parts of a file, each of which has a Sum of its own, and blanks around it.
-type Part int
-
-// The parts that may be asked for.
-const (
-	First Part = iota
-	Last
-)
-
-// ReadPart is Read for one part of a file, whatever became of the others.
-func ReadPart(path string, which Part) ([]byte, error) {
+// ReadLast is Read for the last part of a file of several, each of which has a Sum of its own and blanks around it,
+// whatever became of the others.
+func ReadLast(path string) ([]byte, error) {
 	all, err := readAll(path)
 	if err != nil {
 		return nil, err
@@ -67,7 +59,7 @@ func ReadPart(path string, which Part) ([]byte, error) {
 	if end < 0 {
 		return all, nil // of an earlier version
 	}
-	for which == Last && end >= 0 && len(bytes.TrimLeft(rest[end:], " ")) > 0 {
+	for end >= 0 && len(bytes.TrimLeft(rest[end:], " ")) > 0 {
 		rest = bytes.TrimLeft(rest[end:], " ")
 		end = EndOfPart(rest)
 	}

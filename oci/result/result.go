@@ -168,7 +168,7 @@ func Read(dir string) (Exit, error) {
 }
 
 func readExit(path string) (e Exit, err error) {
-	data, err := atomicfile.ReadPart(path, atomicfile.Last)
+	data, err := atomicfile.ReadLast(path)
 	if err != nil {
 		return e, err
 	}

@@ -24,10 +24,17 @@ func putLock(dir string, g guest) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, fileLock), append(text, blank(2*exitReserve-len(text))...), 0o600))
 }
 
-// getLock reads what it said.
+// getLock reads what it said, which ends where the room for the record begins.
 func getLock(dir string, g *guest) error {
-	text, err := atomicfile.ReadPart(filepath.Join(dir, fileLock), atomicfile.First)
-	return errors.Join(err, json.Unmarshal(text, g))
+	path := filepath.Join(dir, fileLock+" as it was")
+	all, err := os.ReadFile(filepath.Join(dir, fileLock))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, all[:atomicfile.EndOfPart(all)], 0o600); err != nil {
+		return err
+	}
+	return atomicfile.ReadJSON(path, g)
 }
 
 // linkBegun is the mark of its beginning.

@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/noded/record"
 	"gbatch/internal/noded/storage"
 	"gbatch/oci"
+	"gbatch/oci/result"
 )
 
 // How a rank ends, in this order: readExit says how the container ended, or
@@ -169,9 +170,7 @@ func (r *recipe) cleanHost() error {
 // discard removes what a rank that never ran has.
 func (r *Rank) discard() {
 	r.node.Images.Drop(r.order.id)
-	if r.order.guest {
-		r.forgetGuest()
-	}
+	r.forgetGuest()
 	if err := r.node.Network.Detach(r.order.id); err != nil {
 		r.log.Error("remove network of rank that never ran", "error", err)
 	}
@@ -184,8 +183,11 @@ func (r *Rank) discard() {
 // is one.
 func (r *Rank) PutAway() (kept bool) {
 	var err error
+	var exit *result.Exit // of a guest
 	if r.order.guest {
-		kept, err = r.order.leaveFiles()
+		if exit, err = guestEnd(r); err == nil {
+			kept, err = r.order.leaveFiles(exit)
+		}
 	} else if kept = record.Has(r.order.dir); !kept {
 		err = RemoveDir(r.order.dir) // it never ran: there is no log
 	}
@@ -195,7 +197,7 @@ func (r *Rank) PutAway() (kept bool) {
 	if err != nil {
 		r.log.Error("put rank away", "error", err)
 	}
-	released(r, kept)
+	released(r, kept, exit)
 	r.log.Debug("rank forgotten")
 	return kept && err == nil
 }

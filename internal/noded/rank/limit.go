@@ -63,7 +63,7 @@ func (w *watch) relimit() {
 	if ms == 0 || ms == r.order.LimitMS {
 		return
 	}
-	rec, err := r.order.loadRecord()
+	rec, err := r.order.recorded()
 	if err == nil {
 		rec.Order.LimitMS = ms
 		err = errors.Join(r.order.need(), r.order.saveRecord(rec), saveLimit(&order{RunOrder: rec.Order, dir: r.order.dir}))

@@ -2,35 +2,41 @@ package rank
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
 	"gbatch/internal/noded/record"
 	"gbatch/oci"
-	"gbatch/oci/journal"
 	"gbatch/oci/logs"
 	"gbatch/oci/result"
 )
 
-// loadRecord reads a rank's record.
-func (o *order) loadRecord() (record.Record, error) {
-	if !o.guest {
-		return record.Load(o.dir)
+// recorded is a rank's record as it was written last.
+func (o *order) recorded() (record.Record, error) {
+	if o.rec == nil {
+		return record.Record{}, errors.New("the rank's record is gone or damaged")
 	}
-	return record.LoadGuest(o.lodging().Home, o.id)
+	return *o.rec, nil
 }
 
 // saveRecord writes a rank's record.
 func (o *order) saveRecord(rec record.Record) error {
+	save, at := record.Save, o.dir
 	if o.guest {
-		return record.SaveGuest(o.lodging().Home, rec)
+		save, at = record.SaveGuest, o.lodging().Home
 	}
-	return record.Save(o.dir, rec)
+	if err := save(at, rec); err != nil {
+		return err
+	}
+	o.rec = &rec
+	return nil
 }
 
-// forgetGuest notes that nobody asks for the guest any more.
+// forgetGuest notes that nobody asks for the rank any more, if it is a guest.
 func (r *recipe) forgetGuest() {
+	if !r.order.guest {
+		return
+	}
 	if err := record.GuestOver(r.order.lodging().Home, r.order.id); err != nil {
 		r.state.log.Warn("a restart of the daemon would tell of the rank's end again", "error", err)
 	}
@@ -38,21 +44,34 @@ func (r *recipe) forgetGuest() {
 
 // released notes that the controller has released a rank: of a guest that left no directory only its end
 // is known from here on, and the journal of an owner is as short as may be.
-func released(r *Rank, kept bool) {
+func released(r *Rank, kept bool, exit *result.Exit) {
 	if !r.order.guest {
 		if err := record.Shorten(r.order.containerDir()); err != nil {
 			r.log.Warn("the journal of a container is longer than it need be", "error", err)
 		}
 		return
 	}
+	if exit != nil && !kept {
+		r.node.Past.Add(r.order.id, r.order.UUID, *exit)
+	}
+	r.forgetGuest()
+}
+
+// guestEnd is how the program of a guest ended, which is over; nil: it never began. The journal, which
+// has all guests of a container, is read only if the shim did not tell.
+func guestEnd(r *Rank) (*result.Exit, error) {
 	ended := r.order.exited
 	if r.container != nil {
 		ended = r.container.Exit
 	}
-	if exit, err := ended(); err == nil && !kept {
-		r.node.Past.Add(r.order.id, r.order.UUID, exit)
+	exit, err := ended()
+	if err == nil {
+		return &exit, nil
 	}
-	r.forgetGuest()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, oci.ErrNeverStarted) {
+		err = nil
+	}
+	return nil, err
 }
 
 // exited is how the rank's program ended, as it is recorded.
@@ -60,12 +79,7 @@ func (o *order) exited() (result.Exit, error) {
 	if !o.guest {
 		return result.Read(o.containerDir())
 	}
-	at := o.lodging()
-	g, err := journal.Find(at.Home, at.Name)
-	if g != nil && g.Exit != nil {
-		return *g.Exit, nil
-	}
-	return result.Exit{}, errors.Join(err, fmt.Errorf("how %s ended: %w", at.Name, fs.ErrNotExist))
+	return record.GuestExit(o.lodging().Home, o.id)
 }
 
 // adopt finds out what became of the rank's program.
@@ -76,25 +90,18 @@ func (o *order) adopt() (oci.State, *oci.Container, error) {
 	return oci.AdoptIn(o.containerDir(), o.lodging().Home)
 }
 
-// leaveFiles puts what the journal says of a guest that has a directory, for its log or other files, there:
+// leaveFiles puts what is known of a guest that has a directory, for its log or other files, there:
 // from here on that is kept as other ranks' are. It is false where there is none.
-func (o *order) leaveFiles() (kept bool, err error) {
+func (o *order) leaveFiles(exit *result.Exit) (kept bool, err error) {
 	if _, err := os.Stat(o.dir); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	exit, err := o.exited()
-	if errors.Is(err, fs.ErrNotExist) {
+	if exit == nil {
 		return false, RemoveDir(o.dir) // it never ran
 	}
-	if err != nil {
-		return false, err
-	}
-	rec, err := o.loadRecord()
+	rec, err := o.recorded()
 	if err == nil {
-		err = os.MkdirAll(o.containerDir(), 0o711)
-	}
-	if err == nil {
-		err = errors.Join(result.Copy(o.containerDir(), exit), record.Save(o.dir, rec))
+		err = record.Leave(o.dir, rec, *exit)
 	}
 	return err == nil, err
 }

@@ -114,7 +114,8 @@ type order struct {
 	at           job.RankID // by whose name the host has the container: of a guest its owner's
 	guest        bool       // it is in the journal of that one's container, and has a directory only where it needs one
 	dir          string
-	api.RunOrder // never with credentials
+	rec          *record.Record // as it was written last; nil: it was not, or cannot be read
+	api.RunOrder                // never with credentials
 }
 
 // New makes a rank that was just ordered.

@@ -109,7 +109,9 @@ func remember(n *Node, id job.RankID, rec record.Record, recErr error) (*Rank, s
 	if r.state.stop, err = loadStop(dir); err != nil {
 		r.log.Warn("why the rank was being stopped is not known any more", "error", err)
 	}
-	r.unrecorded = recErr
+	if r.unrecorded = recErr; recErr == nil {
+		r.order.rec = &rec
+	}
 	if rec.Home != nil {
 		r.order.at = *rec.Home
 	} else {
@@ -153,9 +155,7 @@ func (r *Rank) inspect() (keep bool, err error) {
 	switch state {
 	case oci.StateNone, oci.StateReady:
 		r.node.Images.Drop(r.order.id)
-		if r.order.guest {
-			r.forgetGuest()
-		}
+		r.forgetGuest()
 		return false, errors.Join(RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id))
 	case oci.StateAlive:
 		r.container, r.state.container = container, container

@@ -73,7 +73,7 @@ func (r *Rank) regrant(q *api.Resize) error {
 
 // saveGrant writes down what the rank has now.
 func (r *Rank) saveGrant(g cores.Grant, cpus int, mem int64) error {
-	rec, err := r.order.loadRecord()
+	rec, err := r.order.recorded()
 	if err != nil {
 		return fmt.Errorf("note the change: %w", err)
 	}

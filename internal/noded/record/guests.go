@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -22,13 +23,22 @@ func SaveGuest(home string, rec Record) error {
 	return write(home, func(j *journal.Journal) error { return j.Record(rec.ID.String(), rec) })
 }
 
-// LoadGuest reads what SaveGuest wrote.
-func LoadGuest(home string, id job.RankID) (Record, error) {
+// GuestExit is how a guest's program ended, by the journal. The error wraps fs.ErrNotExist where that is not known.
+func GuestExit(home string, id job.RankID) (result.Exit, error) {
 	g, err := journal.Find(home, id.String())
-	if err != nil {
-		return Record{}, err
+	if g != nil && g.Exit != nil {
+		return *g.Exit, nil
 	}
-	return OfGuest(home, g)
+	return result.Exit{}, errors.Join(err, fmt.Errorf("how %s ended: %w", id, fs.ErrNotExist))
+}
+
+// Leave puts a guest's record and how it ended into a directory of its own, as those of other ranks.
+func Leave(dir string, rec Record, exit result.Exit) error {
+	box := filepath.Join(dir, "box")
+	if err := os.MkdirAll(box, 0o711); err != nil {
+		return err
+	}
+	return errors.Join(result.Copy(box, exit), Save(dir, rec))
 }
 
 // GuestOver notes that nobody asks for a guest any more. Without the journal nobody does.

@@ -33,14 +33,18 @@ func TestGuest(t *testing.T) {
 	if err := errors.Join(Save(dir, Record{ID: owner, Order: api.RunOrder{UUID: "o", Spec: spec}}), SaveGuest(home, want)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := LoadGuest(home, guest)
+	g, err := journal.Find(home, guest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := OfGuest(home, g)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("record: %v (-want +got):\n%s", err, diff)
 	}
 	if err := errors.Join(journal.Of(lock).Ended(guest.String(), result.Exit{Code: 3}), GuestOver(home, guest), Shorten(home), lock.Close()); err != nil {
 		t.Fatal(err)
 	}
-	g, err := journal.Find(home, guest.String())
+	g, err = journal.Find(home, guest.String())
 	if err != nil || !g.Over {
 		t.Fatalf("%+v, %v", g, err)
 	}
@@ -52,7 +56,7 @@ func TestGuest(t *testing.T) {
 	if _, known := past.Find(guest, "of another job"); known {
 		t.Error("the end of one job is another one's")
 	}
-	if _, err := LoadGuest(home, owner); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := journal.Find(home, owner.String()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the owner is a guest: %v", err)
 	}
 	if err := errors.Join(GuestOver(t.TempDir(), guest), Shorten(t.TempDir())); err != nil {
