@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"testing"
@@ -20,6 +21,12 @@ var (
 	shorten = flag.Int("chaos.tries", 200, "histories that are lived to shorten one in which something does not hold")
 	bugs    = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
+
+// TestMain has memory be looked through rarely: a site is small, and makes much that it throws away.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // usual is the history of a seed.
 func usual(seed uint64, lasts time.Duration) history {
@@ -65,6 +72,7 @@ func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history)
 				t.Parallel()
 				out := live(t, h)
 				sums[i], took[i] = out.tally, out.took
+				t.Logf("what happened has the sum %s", out.trace[:16]) // the same in each build in which nothing behaves otherwise
 				if out.violation != "" {
 					report(t, h, out)
 				}

@@ -1,12 +1,12 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -193,12 +193,10 @@ func (p *process) fill(rules control.Config, followed *follow.Jobs) (err error) 
 	if err != nil {
 		return err
 	}
-	stored := standby.New()
-	if err := p.store.All(state.KindJob, func(r state.Record) error { return stored.Put(r.Job, r.Value) }); err != nil {
+	if why, err := differ(jobs, p.store); err != nil {
 		return err
-	}
-	if a, b := jobsText(stored), jobsText(jobs); a != b {
-		p.w.audit.violation("one that followed has other jobs than its store:\n%s\nstored:\n%s", b, a)
+	} else if why != "" {
+		p.w.audit.violation("one that followed has other jobs than its store: %s", why)
 	}
 	if p.ctl, err = control.Of(rules, p.store.Epoch(), jobs); err != nil {
 		return err
@@ -206,13 +204,38 @@ func (p *process) fill(rules control.Config, followed *follow.Jobs) (err error) 
 	return p.store.LoadBeside(p.ctl.Load)
 }
 
-func jobsText(jobs *standby.Jobs) string {
-	var b strings.Builder
-	for j := range jobs.Table.All() {
-		_, waits := jobs.Sched.Waiting(sched.JobID(j.Number))
-		fmt.Fprintf(&b, "%s %t %t\n", state.Encode(j), waits, jobs.ByUUID[j.UUID] == j.Number)
+// differ says how jobs that were kept in step with a store are others than it has; empty: they are the same.
+func differ(jobs *standby.Jobs, st *store.Store) (why string, err error) {
+	left := 0
+	for range jobs.Table.All() {
+		left++
 	}
-	return b.String()
+	err = st.All(state.KindJob, func(r state.Record) error {
+		left--
+		j := jobs.Table.Get(r.Job)
+		if j == nil {
+			why = fmt.Sprintf("it lacks job %d", r.Job)
+			return nil
+		}
+		text := state.Encode(j)
+		if !bytes.Equal(text, r.Value) { // a record may be written in another way
+			stored := standby.New()
+			if err := stored.Put(r.Job, r.Value); err != nil {
+				return err
+			}
+			if want := state.Encode(stored.Table.Get(r.Job)); !bytes.Equal(text, want) {
+				why = fmt.Sprintf("%s\nstored: %s", text, want)
+			}
+		}
+		if _, waits := jobs.Sched.Waiting(sched.JobID(r.Job)); waits != (standby.Waits(j) && j.Parent == 0) || jobs.ByUUID[j.UUID] != r.Job {
+			why = fmt.Sprintf("job %d waits: %t; the number of its UUID is %d", r.Job, waits, jobs.ByUUID[j.UUID])
+		}
+		return nil
+	})
+	if why == "" && left != 0 {
+		why = fmt.Sprintf("it has %d more", left)
+	}
+	return why, err
 }
 
 // handlers are those of nodes and of submissions.

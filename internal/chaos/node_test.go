@@ -32,6 +32,7 @@ type machine struct {
 	bootedAt time.Duration // by the true time
 	off      int           // faults that keep it, or its daemon, away
 	files    map[string][]byte
+	lease    lease.Lease          // as its file says
 	ranks    map[job.RankID]*rank // on its disk
 	runs     map[job.RankID]*container
 	power    context.CancelFunc // ends the machine
@@ -77,6 +78,10 @@ func (m *machine) Write(path string, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files[path] = data
+	if path == "contact" {
+		m.lease = lease.Lease{}
+		_ = json.Unmarshal(data, &m.lease) // what cannot be read says nothing
+	}
 	return nil
 }
 
@@ -174,7 +179,7 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 	m.end()
 	if replaced {
 		m.mu.Lock()
-		m.files, m.ranks = map[string][]byte{}, map[job.RankID]*rank{}
+		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
 		if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
 			m.disks++
 		}
@@ -210,8 +215,7 @@ func (m *machine) shut() {
 func (m *machine) shims(ctx context.Context) {
 	for sleep(ctx, time.Second) == nil {
 		m.mu.Lock()
-		var l lease.Lease
-		if json.Unmarshal(m.files["contact"], &l) == nil && l.UntilMS > 0 && m.steady().Milliseconds() > l.UntilMS && !m.w.plant.noShims && ctx.Err() == nil {
+		if l := m.lease; l.UntilMS > 0 && m.steady().Milliseconds() > l.UntilMS && !m.w.plant.noShims && ctx.Err() == nil {
 			for _, id := range sorted(m.runs) {
 				m.signal(m.runs[id], stop{signal: "KILL", reason: job.NodeFail, text: "the lease is over"})
 			}

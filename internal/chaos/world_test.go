@@ -5,12 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,10 +223,34 @@ func (w *world) now() time.Duration { return time.Since(w.began) }
 
 // draw is chance for who asks, at this moment. It depends on nothing that another one drew.
 func (w *world) draw(who ...any) *rand.Rand {
-	h := fnv.New64a()
-	fmt.Fprint(h, who...)
-	fmt.Fprint(h, w.now().Nanoseconds())
-	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
+	var room [128]byte
+	text := strconv.AppendInt(words(room[:0], who), w.now().Nanoseconds(), 10)
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, b := range text {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(w.seed, h))
+}
+
+// words is fmt.Append, which is slow for how often something is drawn.
+func words(text []byte, of []any) []byte {
+	for i, a := range of {
+		s, isText := a.(string)
+		if i > 0 && !isText {
+			if _, after := of[i-1].(string); !after {
+				text = append(text, ' ')
+			}
+		}
+		switch v := a.(type) {
+		case string:
+			text = append(text, s...)
+		case int:
+			text = strconv.AppendInt(text, int64(v), 10)
+		default:
+			text = fmt.Append(text, a)
+		}
+	}
+	return text
 }
 
 // between is a length of time drawn between two.
