@@ -141,7 +141,7 @@ func (b *browser) fill(field, text string) {
 }
 
 // open loads a page. Chromium breaks off what it loads when a network interface
-// comes or goes, as where a container starts; a script is then asked for again.
+// comes or goes, as where a container starts; a script or a style is then asked for again.
 func (b *browser) open(url string) {
 	b.t.Helper()
 	for range 4 {
@@ -151,7 +151,7 @@ func (b *browser) open(url string) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(b.ctx, patience/4)
-		_, err := chromedp.Run(ctx, chromedp.Poll[bool]("document.querySelector('#app')?.childElementCount > 0", chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience/4)))
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](drawn, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience/4)))
 		cancel()
 		if err == nil {
 			return
@@ -159,6 +159,11 @@ func (b *browser) open(url string) {
 	}
 	b.t.Fatalf("open %s: nothing is drawn; complaints: %q", url, b.heard())
 }
+
+// drawn is whether a page is there with all its styles: one that could not be loaded
+// does not tell its rules.
+const drawn = `document.querySelector("#app")?.childElementCount > 0 &&
+	[...document.querySelectorAll("link[rel=stylesheet]")].every((l) => { try { return l.sheet.cssRules.length > 0 } catch { return false } })`
 
 // navigates goes to a page. False: a container's interface came or went meanwhile.
 func (b *browser) navigates(url string) bool {
