@@ -28,13 +28,12 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # Containers are tested for real, so the tests need root. One that fails is run once
 # more when the others are through, as on a busy machine a deadline may pass: it is told
 # as failed, and fails the run if it fails again, if more than a few did, or after a data
-# race or a panic. With the race detector a program sleeps for a second at its end, if not told otherwise. They are linked
-# without tables for debuggers, which takes half the time, and make lint has vetted them, by
-# what is compiled with the race detector already. The second vet is of files without either. What vet
+# race or a panic. With the race detector a program sleeps for a second at its end, if not told otherwise.
+# make lint has vetted them, by what is compiled with the race detector already. The second vet is of files without it. What vet
 # looks at in calls of C it reads where they were compiled first, which may be a copy of the
 # repository that is gone: the two packages with C hand it numbers and strings.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
-RACE := -race -tags seccomp -timeout 45m -vet=off -ldflags=-w
+RACE := -race -tags seccomp -timeout 45m -vet=off
 
 # What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store
@@ -52,8 +51,9 @@ PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go
 	go test -tags seccomp -vet=off -timeout 40m ./internal/chaos && go test -tags seccomp -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./oci/image
 UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(RACED)" -- $(RACE) -skip $(KILLED) -p 3 || ok=$$?; wait $$plain && [ $$ok = 0 ]
 
-# The end-to-end tests come after the others: they start whole clusters.
-E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- $(RACE) -parallel 6
+# The end-to-end tests come after the others: they start whole clusters, of the programs that
+# users have, and share themselves among processes, in each of which two run at once.
+E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- -tags seccomp -timeout 45m -vet=off -parallel 2
 
 .NOTPARALLEL:
 .PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean

@@ -118,6 +118,7 @@ var below = map[string][]string{
 	"internal/gpu":             {"internal/node", "oci/atomicfile"},
 	"internal/metrics":         {},
 	"internal/metricstest":     {},
+	"internal/hosttest":        {},
 	"internal/api/apitest":     {},
 	"internal/sim/outlook":     {"internal/control", "internal/control/picture", "internal/job", "internal/node", "internal/sim", "internal/state", "sched", "sched/predict"},
 	"internal/ctld/whatif":     {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/places", "internal/ctld/wire", "internal/sim/outlook", "internal/state", "sched"},

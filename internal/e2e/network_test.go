@@ -4,45 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"regexp"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gbatch/internal/job"
 )
-
-// ownHostEnv marks the test binary that runs in a network namespace, which is
-// the machine's to it. Nodes there give jobs networks, and the machine's own is
-// left alone.
-const ownHostEnv = "GBATCH_E2E_OWN_HOST"
-
-// inOwnHost runs the tests there and returns their exit code.
-func inOwnHost() int {
-	runtime.LockOSThread() // the child ends with the thread
-	exe, err := os.Executable()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	// The loopback interface has to be raised before the registry starts.
-	cmd := exec.Command("sh", append([]string{"-c", `ip link set lo up && exec "$0" "$@"`, exe}, os.Args[1:]...)...)
-	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	err = cmd.Run()
-	if cmd.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, "make a network namespace for the tests:", err)
-		return 1
-	}
-	return cmd.ProcessState.ExitCode()
-}
 
 func ask(address string) string {
 	c, err := net.DialTimeout("tcp", address, 2*time.Second)

@@ -1,4 +1,7 @@
-package noded
+// Package hosttest shares the tests of a package among processes, each in a network
+// namespace of its own, which is the machine's to it: what tests do to the network
+// concerns neither this machine nor the others. It is no part of any program.
+package hosttest
 
 import (
 	"bytes"
@@ -12,49 +15,57 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// ownHostEnv marks the test binary that runs in a network namespace, which is
-// the machine's to it: what it does to the network concerns nobody else.
-const ownHostEnv = "GBATCH_TEST_OWN_HOST"
+// ownEnv marks the test binary that runs in such a namespace.
+const ownEnv = "GBATCH_TEST_OWN_HOST"
 
-// hosts is how many processes share the tests, each in a network namespace of its own:
-// they mostly wait, for containers and for deadlines.
-const hosts = 3
+// Own says whether this process has a network of its own.
+func Own() bool { return os.Getenv(ownEnv) != "" }
 
-// inOwnHosts runs the tests there and returns the exit code of one that failed. Who
-// chooses tests, or wants more of them than their results, has them all in one process;
-// who only leaves some out has them shared.
-func inOwnHosts() int {
+// RaiseLoopback is what each of the processes begins with.
+func RaiseLoopback() error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
+}
+
+// Share starts this program again, as many times as given, for what TestMain would run, and
+// returns the exit code of one that failed. Who chooses tests, or wants more of them than
+// their results, has them all in one process; who only leaves some out has them shared.
+func Share(processes int) int {
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) {
 		chosen = chosen || slices.Contains([]string{"test.run", "test.bench", "test.fuzz", "test.list"}, f.Name) || strings.HasSuffix(f.Name, "profile")
 	})
 	if chosen {
-		return wait(startInOwnHost(os.Args[1:], os.Stdout))
+		return wait(start(os.Args[1:], os.Stdout))
 	}
 	list, err := exec.Command("/proc/self/exe", "-test.list=^Test").Output()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "list the tests:", err)
 		return 1
 	}
-	var shares [hosts][]string
+	shares := make([][]string, processes)
 	for i, test := range strings.Fields(string(list)) {
-		shares[i%hosts] = append(shares[i%hosts], test)
+		shares[i%processes] = append(shares[i%processes], test)
 	}
 	// What the first says is seen at once, what the others say when they have ended. The log
 	// of the files that were read is for one process: without it, go test keeps no result.
 	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile") })
-	var cmds [hosts]*exec.Cmd
-	var said [hosts]bytes.Buffer
+	cmds := make([]*exec.Cmd, processes)
+	said := make([]bytes.Buffer, processes)
 	for i, tests := range shares {
 		out := io.Writer(&said[i])
 		if i == 0 {
 			out = os.Stdout
 		}
-		cmds[i] = startInOwnHost(append(slices.Clone(args), "-test.run=^("+strings.Join(tests, "|")+")$"), out)
+		cmds[i] = start(append(slices.Clone(args), "-test.run=^("+strings.Join(tests, "|")+")$"), out)
 	}
 	code := 0
 	for i, cmd := range cmds {
@@ -64,11 +75,11 @@ func inOwnHosts() int {
 	return code
 }
 
-// startInOwnHost starts this program again; nil: it could not.
-func startInOwnHost(args []string, out io.Writer) *exec.Cmd {
+// start starts this program again; nil: it could not.
+func start(args []string, out io.Writer) *exec.Cmd {
 	runtime.LockOSThread() // the child ends with the thread
 	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Env = append(os.Environ(), ownHostEnv+"=1")
+	cmd.Env = append(os.Environ(), ownEnv+"=1")
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
