@@ -68,9 +68,7 @@ func TestCgroups(t *testing.T) {
 }
 
 func runGuest(t *testing.T, initrd, options string) {
-	start := time.Now()
 	console := boot(t, initrd, guest{processors: 2, memory: "768", options: options, patience: bootTimeout})
-	t.Logf("the guest ran for %.1f s", time.Since(start).Seconds())
 	checks, err := readReport(bytes.NewReader(console))
 	for _, c := range checks {
 		t.Run(c.Name, func(t *testing.T) {
@@ -157,7 +155,8 @@ const hung = "Kernel panic - not syncing: softlockup"
 func boot(t *testing.T, initrd string, g guest) []byte {
 	t.Helper()
 	for left := boots - 1; ; left-- {
-		console, err := emulate(t.Context(), initrd, g)
+		console, took, err := emulate(t.Context(), initrd, g)
+		t.Logf("the guest took %.0f s of processor time", took.Seconds())
 		switch {
 		case left > 0 && bytes.Contains(console, []byte(hung)):
 			t.Logf("the guest's processors hung; booting it again. Console:\n%s", console)
@@ -172,8 +171,8 @@ func boot(t *testing.T, initrd string, g guest) []byte {
 // boots is how often a guest is booted at most, if each hangs.
 const boots = 3
 
-// emulate runs the guest once.
-func emulate(ctx context.Context, initrd string, g guest) ([]byte, error) {
+// emulate runs the guest once, and says what processor time it took.
+func emulate(ctx context.Context, initrd string, g guest) ([]byte, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=single",
@@ -182,10 +181,15 @@ func emulate(ctx context.Context, initrd string, g guest) ([]byte, error) {
 		"-append", "console=ttyS0 loglevel=1 panic=-1 softlockup_panic=1 watchdog_thresh=30 softlockup_all_cpu_backtrace=1 mitigations=off "+g.options)
 	var console bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &console, &console
-	if err := cmd.Run(); err != nil {
-		return console.Bytes(), errors.Join(err, ctx.Err())
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return nil, 0, err
 	}
-	return console.Bytes(), nil
+	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if err != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	return console.Bytes(), took, err
 }
 
 func command(t *testing.T, dir, name string, args ...string) {
