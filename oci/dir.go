@@ -98,6 +98,11 @@ type ShimConfig struct {
 	Limit     lease.Limit `json:"limit,omitzero"`
 	LimitFile string      `json:"limit_file,omitempty"`
 
+	// Init is a program as that of Keep, which is the first process of a container that ends
+	// with its only program, and begins that: signals from inside do to the program what they do
+	// outside of containers, and somebody waits for what it leaves. "": the program is the first process.
+	Init string `json:"init,omitempty"`
+
 	// Keep is set for a container that goes on after its program.
 	Keep *Keep `json:"keep,omitempty"`
 
@@ -169,8 +174,8 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return fmt.Errorf("container id %q must be 1 to 128 letters, digits, '_', '+', '-' and '.'", cfg.ID)
 	case cfg.Network != nil && !hasOwnNetwork(spec):
 		return errors.New("a network is handed over, and the spec names another one")
-	case cfg.Keep != nil && (cfg.Runtime != nil || spec.Process.Terminal):
-		return errors.New("a container that is kept has no terminal and no runtime of its own")
+	case (cfg.Keep != nil || cfg.Init != "") && (cfg.Runtime != nil || spec.Process.Terminal):
+		return errors.New("a container whose first process begins its programs has no terminal and no runtime of its own")
 	case len(cfg.Layers) == 0:
 		return errors.New("the image has no layers")
 	case len(cfg.Layers) > overlay.MaxLayers:

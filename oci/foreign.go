@@ -18,6 +18,7 @@ import (
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/handed"
+	"gbatch/oci/oom"
 	"gbatch/oci/runtimes"
 	"gbatch/oci/signals"
 	"gbatch/oci/stdio"
@@ -59,7 +60,7 @@ func (f *foreign) create(p *stdio.Pump) (process, error) {
 	in, out, errs := p.Ends()
 	pid, err := f.box.Create(f.spec(), runtimes.Stdio{In: in, Out: out, Err: errs, Groups: f.groups()}, console)
 	if err != nil {
-		return nil, f.failure(err)
+		return nil, oom.Told(f.s.group, err)
 	}
 	return runtimes.ProcessOf(pid), nil
 }
@@ -101,18 +102,9 @@ func (f *foreign) groups() (list []uint32) {
 	return list
 }
 
-// failure says that the memory limit ended a program that was making the
-// container, whatever it says itself.
-func (f *foreign) failure(err error) error {
-	if st, statErr := f.s.group.Stats(); statErr == nil && st.OOMKills > 0 {
-		return fmt.Errorf("OOM-killed: %w", err)
-	}
-	return err
-}
-
 func (f *foreign) begin() error {
 	if err := f.box.Start(); err != nil {
-		return f.failure(err)
+		return oom.Told(f.s.group, err)
 	}
 	return nil
 }

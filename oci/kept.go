@@ -21,8 +21,8 @@ import (
 	"gbatch/oci/journal"
 	"gbatch/oci/keeper"
 	"gbatch/oci/logs"
-	"gbatch/oci/message"
 	"gbatch/oci/netns"
+	"gbatch/oci/ordered"
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 	"gbatch/oci/users"
@@ -40,9 +40,8 @@ type Keep struct {
 type kept struct {
 	own    *own
 	first  process          // its keeper
-	pid    int              // that one's, on the host
+	keeper *ordered.Keeper  // the same
 	gone   chan struct{}    // closed when it has ended
-	socket int              // to it
 	door   *door.Door       // for all of its programs
 	book   *journal.Journal // what is durable of its guests
 	name   string           // of the guest that runs, in it
@@ -93,7 +92,7 @@ func runKeeping(s *shim) result.Exit {
 	if err != nil {
 		return s.failed(err)
 	}
-	s.kept = k
+	s.kept, s.keeper = k, k.keeper.Pid
 	return k.run(s)
 }
 
@@ -110,19 +109,8 @@ func newKept(s *shim) (*kept, error) {
 	if stopped {
 		return nil, errStopped
 	}
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("reach the keeper: %w", err)
-	}
-	k := &kept{own: own, gone: make(chan struct{}), socket: fds[0], book: s.book, group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
-	theirs := os.NewFile(uintptr(fds[1]), "keeper")
-	defer theirs.Close()
-	program, err := os.Open(s.cfg.Keep.Program)
-	if err != nil {
-		return nil, err
-	}
-	defer program.Close()
-	if k.first, err = own.createKeeper(program, theirs); err != nil {
+	k := &kept{own: own, gone: make(chan struct{}), book: s.book, group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
+	if k.first, k.keeper, err = own.createKeeper(s.cfg.Keep.Program, keeper.Arg, []string{"GOMAXPROCS=1"}); err != nil {
 		return nil, err
 	}
 	err = k.open(s)
@@ -152,7 +140,7 @@ func newKept(s *shim) (*kept, error) {
 
 // open takes hold of what must be known of a container before anything of its user's runs.
 func (k *kept) open(s *shim) (err error) {
-	if k.pid, err = k.first.Pid(); err != nil {
+	if k.keeper.Pid, err = k.first.Pid(); err != nil {
 		return err
 	}
 	if k.room, err = filepath.Abs(dirRoom); err != nil {
@@ -165,7 +153,7 @@ func (k *kept) open(s *shim) (err error) {
 	}
 	root := new(fresh.Owner)
 	root.UID, root.GID, _ = s.received.IDs.Host(0, 0)
-	k.fresh, k.dev, err = fresh.OpenAll(k.pid, s.spec.Mounts, tmpDir(s.cfg.Scratch, s.cfg.ID), root)
+	k.fresh, k.dev, err = fresh.OpenAll(k.keeper.Pid, s.spec.Mounts, tmpDir(s.cfg.Scratch, s.cfg.ID), root)
 	return err
 }
 
@@ -221,15 +209,6 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 	if err != nil {
 		return err
 	}
-	in, out, errs := p.Ends()
-	if in == nil {
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			return err
-		}
-		defer null.Close()
-		in = null
-	}
 	s.mu.Lock()
 	stopped := s.stopped
 	s.mu.Unlock()
@@ -237,52 +216,24 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 		return errStopped
 	}
 	// A stop from here on ends the container, and so what is waited for.
-	proc := s.spec.Process
-	err = keeper.Send(k.socket, keeper.Order{Args: proc.Args, Env: proc.Env, Dir: proc.Cwd}, int(in.Fd()), int(out.Fd()), int(errs.Fd()))
+	in, out, errs := p.Ends()
+	pid, err := k.keeper.Begin(s.spec.Process, in, out, errs)
 	if err != nil {
-		return fmt.Errorf("reach the keeper: %w", err)
-	}
-	var w keeper.Word
-	files, err := keeper.Receive(k.socket, &w)
-	defer message.CloseAll(files)
-	if err != nil {
-		return fmt.Errorf("hear of the keeper: %w", err)
-	}
-	if err := refusal(w, proc); err != nil {
-		s.refused = true
+		_, s.refused = errors.AsType[*failure.Failure](err)
 		return err
 	}
-	s.setPhase(PhaseRunning, keeper.PidOf(files, k.pid))
+	s.setPhase(PhaseRunning, pid)
 	return p.Connect()
-}
-
-// refusal is why a program did not begin, by its keeper's word.
-func refusal(w keeper.Word, p *specs.Process) error {
-	f := failure.Failure{Kind: failure.RuntimeFailed, Message: "the program could not be begun", Detail: w.Text}
-	switch w.Failure {
-	case "":
-		return nil
-	case keeper.NoDir:
-		f.Kind, f.Message = failure.WorkDirMissing, fmt.Sprintf("working directory %q cannot be used in the image", p.Cwd)
-	case keeper.NotFound:
-		f.Kind, f.Message = failure.CommandNotFound, fmt.Sprintf("command %q is not in the image", p.Args[0])
-	case keeper.NotRunable:
-		f.Kind, f.Message = failure.CommandNotRunable, fmt.Sprintf("command %q is not executable by the container's user", p.Args[0])
-	}
-	return &f
 }
 
 // await waits for the program's end, and begins further processes meanwhile. An error
 // says that the container has ended with it.
 func (k *kept) await(s *shim) (status syscall.WaitStatus, err error) {
 	go func() { // ends with the program, or the container
-		var w keeper.Word
-		files, failed := keeper.Receive(k.socket, &w)
-		message.CloseAll(files)
-		if failed == nil && w.Left {
+		var left bool
+		if status, left, err = k.keeper.Await(); err == nil && left {
 			s.note(&s.left)
 		}
-		status, err = syscall.WaitStatus(w.Status), failed
 		close(s.ended)
 	}()
 	for {
@@ -315,7 +266,7 @@ func (k *kept) reusable(s *shim, served int) bool {
 		return false
 	}
 	pids, err := k.group.Only("pids").Pids()
-	if err != nil || len(pids) != 1 || pids[0] != k.pid {
+	if err != nil || len(pids) != 1 || pids[0] != k.keeper.Pid {
 		return false
 	}
 	if k.dev != nil && !k.dev.Same() {
@@ -371,7 +322,7 @@ func (k *kept) setup(s *shim, l *lodger) error {
 
 // end ends the container, and what was opened for it.
 func (k *kept) end() {
-	_ = unix.Close(k.socket) // the keeper ends by itself, if it lives
+	k.keeper.Close() // it ends by itself, if it lives
 	select {
 	case <-k.gone:
 	case <-time.After(killTimeout):

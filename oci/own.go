@@ -14,6 +14,8 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/keeper"
+	"gbatch/oci/message"
+	"gbatch/oci/ordered"
 	"gbatch/oci/spawn"
 	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
@@ -88,16 +90,41 @@ func (o *own) create(p *stdio.Pump) (process, error) {
 
 // createKeeper makes the container with a keeper as its first process, which is handed
 // its own program and the socket by which it is told what to run.
-func (o *own) createKeeper(program, socket *os.File) (process, error) {
+func (o *own) createKeeper(program, arg string, env []string) (process, *ordered.Keeper, error) {
+	k, files, err := ordered.Open(program)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer message.CloseAll(files)
 	p := *o.s.spec.Process
-	p.Args, p.Env = []string{fmt.Sprintf("/proc/self/fd/%d", keeper.FdProgram), keeper.Arg}, []string{"GOMAXPROCS=1"}
+	p.Args, p.Env = []string{fmt.Sprintf("/proc/self/fd/%d", keeper.FdProgram), arg}, env
 	process, err := spawn.Of(&p)
+	if err == nil {
+		process.Init, process.ExtraFiles = true, files // from keeper.FdProgram on
+		err = o.c.Start(process)
+	}
+	if err != nil {
+		k.Close()
+		return nil, nil, err
+	}
+	return process, k, nil
+}
+
+// led is a container of libcontainer whose program is begun by a keeper. See [ShimConfig.Init].
+type led struct{ *own }
+
+func (l led) create(p *stdio.Pump) (process, error) {
+	first, k, err := l.createKeeper(l.s.cfg.Init, keeper.ArgInit, l.s.spec.Process.Env)
 	if err != nil {
 		return nil, err
 	}
-	process.Init = true
-	process.ExtraFiles = []*os.File{program, socket} // from keeper.FdProgram on
-	return process, o.c.Start(process)
+	in, out, errs := p.Ends()
+	one, err := ordered.NewProgram(first, k, in, out, errs)
+	if err != nil {
+		return nil, l.s.abandon(one, err)
+	}
+	l.s.keeper = k.Pid
+	return one, nil
 }
 
 func (o *own) begin() error { return o.c.Exec() }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -148,10 +147,10 @@ func (p *several) launch(m *mate, c *shim) error {
 	c.first = process
 	c.mu.Unlock()
 	go func() { // ends with the process, when the container's thread has taken its word
-		state, err := process.Wait()
+		status, err := ending(process)
 		close(c.ended)
 		pump.Finish()
-		p.Ended(m.Program, func() int { return p.ended(m, c, state, err) })
+		p.Ended(m.Program, func() int { return p.ended(m, c, status, err) })
 	}()
 	return nil
 }
@@ -189,13 +188,13 @@ func (p *several) stateOf(m *mate) *shim {
 }
 
 // ended takes in that a program has ended, and leaves nothing of it but what it wrote.
-func (p *several) ended(m *mate, c *shim, state *os.ProcessState, err error) int {
+func (p *several) ended(m *mate, c *shim, status syscall.WaitStatus, err error) int {
 	p.SetRuns(m.Program, false)
 	c.annexes.End(complain)
-	if state != nil {
-		m.exit = c.exited(state)
+	if err == nil {
+		m.exit = exitOf(c, status)
 	} else {
-		m.exit = c.failed(fmt.Errorf("wait for the container: %w", err))
+		m.exit = c.failed(err)
 	}
 	if m.exit.LeaseOver {
 		p.s.note(&p.s.leaseOver)

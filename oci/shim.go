@@ -76,19 +76,22 @@ type shim struct {
 	limits    []cgroups.Limits // that were set since the first part began
 	group     *cgroups.Group
 	phase     Phase
-	container container    // nil until it is about to be created
-	pid       int          // of the container's first process, 0 until it runs
-	first     process      // the same; nil until it has been begun
-	terminal  *os.File     // the user's side of its terminal; nil: it has none
-	stopped   bool         // asked to stop; keeps a container from starting
-	leaseOver bool         // its lease ran out
-	limitOver bool         // it was ended here because its time was over
-	ran       bool         // the container ran and ended
-	refused   bool         // a kept container could not begin the program
-	left      bool         // the program left something in it that stays
-	changed   bool         // its limits were changed
-	recorded  *result.Exit // how a guest ended
-	visitors  int          // connections beside the starter's, ever
+	container container      // nil until it is about to be created
+	pid       int            // of the program, usually the container's first process; 0 until it runs
+	keeper    int            // of a first process that only begins programs; 0: there is none
+	first     process        // the same; nil until it has been begun
+	terminal  *os.File       // the user's side of its terminal; nil: it has none
+	stopped   bool           // asked to stop; keeps a container from starting
+	ordering  bool           // a keeper begins the program
+	late      syscall.Signal // by which it was to stop meanwhile
+	leaseOver bool           // its lease ran out
+	limitOver bool           // it was ended here because its time was over
+	ran       bool           // the container ran and ended
+	refused   bool           // a kept container could not begin the program
+	left      bool           // the program left something in it that stays
+	changed   bool           // its limits were changed
+	recorded  *result.Exit   // how a guest ended
+	visitors  int            // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
 }
 
@@ -197,12 +200,7 @@ func (s *shim) run() result.Exit {
 	return s.runParts()
 }
 
-// exited is how a part ended by its first process.
-func (s *shim) exited(state *os.ProcessState) result.Exit {
-	status, _ := state.Sys().(syscall.WaitStatus) // it is one on Linux
-	return exitOf(s, status)
-}
-
+// exitOf is how a part ended by its first process.
 func exitOf(s *shim, status syscall.WaitStatus) (exit result.Exit) {
 	exit.Code = status.ExitStatus()
 	if status.Signaled() {
@@ -217,15 +215,14 @@ func exitOf(s *shim, status syscall.WaitStatus) (exit result.Exit) {
 }
 
 // await waits for the container's end, and begins further processes in it
-// meanwhile: what this thread is confined to holds for them too. The error is
-// also set when the code is not 0.
-func (s *shim) await(process process) (state *os.ProcessState, err error) {
+// meanwhile: what this thread is confined to holds for them too.
+func (s *shim) await(process process) (status syscall.WaitStatus, err error) {
 	ended := s.endOfPart()
 	s.mu.Lock()
 	s.first = process
 	s.mu.Unlock()
 	go func() {
-		state, err = process.Wait()
+		status, err = ending(process)
 		close(ended)
 	}()
 	for {
@@ -233,7 +230,7 @@ func (s *shim) await(process process) (state *os.ProcessState, err error) {
 		case f := <-s.calls:
 			f()
 		case <-ended:
-			return state, err
+			return status, err
 		}
 	}
 }

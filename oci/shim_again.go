@@ -139,7 +139,7 @@ func (f *feed) nextGuest(s *shim) *shim {
 	}
 	k := s.kept
 	out.received.All, out.lodger = files, a.Guest
-	out.kept, out.container, out.group, out.v2, out.door = k, k.own, k.group, k.v2, k.door
+	out.kept, out.container, out.group, out.v2, out.door, out.keeper = k, k.own, k.group, k.v2, k.door, k.keeper.Pid
 	k.own.s = out
 	return out
 }

@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
 	"gbatch/oci/affinity"
+	"gbatch/oci/oom"
+	"gbatch/oci/ordered"
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 )
@@ -54,6 +55,15 @@ type process interface {
 	Wait() (*os.ProcessState, error) // once
 }
 
+// ending waits for a first process and says how it ended, or the program that it began.
+func ending(p process) (status syscall.WaitStatus, err error) {
+	state, err := p.Wait()
+	if state == nil {
+		return 0, fmt.Errorf("wait for the container: %w", err)
+	}
+	return ordered.StatusOf(p, state), nil
+}
+
 // start makes the container up to the point where its first process waits for
 // the word to execute the user's program.
 func (s *shim) start(log io.Writer) (*stdio.Pump, process, error) {
@@ -63,7 +73,9 @@ func (s *shim) start(log io.Writer) (*stdio.Pump, process, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		c = own
+		if c = own; s.cfg.Init != "" && s.now.last {
+			c = led{own}
+		}
 	}
 	s.mu.Lock()
 	s.container = c
@@ -116,18 +128,35 @@ func (s *shim) begin(process process) error {
 	if s.stopped {
 		return s.abandon(process, errStopped)
 	}
-	pid, err := process.Pid()
-	if err != nil {
-		return err
-	}
 	if s.group != nil {
 		s.watchOOM()
 	}
-	if err := s.container.begin(); err != nil {
+	err := s.container.begin()
+	if p, ok := process.(*ordered.Program); ok && err == nil {
+		err = s.order(p)
+	}
+	if err != nil {
 		return s.abandon(process, err)
 	}
+	pid, err := process.Pid()
 	s.setPhaseLocked(PhaseRunning, pid)
-	return nil
+	return err
+}
+
+// order has its keeper begin the program. That may wait for a directory, so the lock is not
+// held meanwhile. A stop that came then finds the program: it may run already.
+func (s *shim) order(p *ordered.Program) error {
+	spec := s.spec.Process
+	s.ordering = true
+	s.mu.Unlock()
+	err := oom.Told(s.group, p.Begin(spec))
+	s.mu.Lock()
+	s.ordering = false
+	if err == nil && s.late != 0 {
+		pid, _ := p.Pid()
+		err = s.signalFrom(pid, s.late)
+	}
+	return err
 }
 
 // abandon ends a container whose program has not begun.
@@ -151,25 +180,9 @@ func (s *shim) watchOOM() {
 	// Ends with the process, or when the cgroup goes and closes the channel.
 	go func() {
 		for range events {
-			s.killAfterOOM()
+			oom.EndRest(s.group, killTimeout)
 		}
 	}()
-}
-
-// killAfterOOM looks at the counter, as the event is a hint that may come
-// before the kill or without one.
-func (s *shim) killAfterOOM() {
-	for range 50 {
-		st, err := s.group.Stats()
-		if err != nil {
-			return
-		}
-		if st.OOMKills > 0 {
-			_ = s.group.Kill(killTimeout)
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // update changes the limits of the running container.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -154,11 +155,11 @@ func (s *shim) runParts() (exit result.Exit) {
 		if len(s.parts) > 1 {
 			pod.Announce(log, p.Name, i+1, len(s.parts)-1)
 		}
-		state, err := s.runPart(p, log, over)
+		status, err := s.runPart(p, log, over)
 		if err != nil {
 			exit = s.failed(err)
 		} else {
-			exit = s.exited(state)
+			exit = exitOf(s, status)
 		}
 		if p.last || err != nil || exit.Code != 0 || exit.Stopped {
 			break
@@ -194,18 +195,18 @@ func complain(err error) {
 }
 
 // runPart starts a part and waits for its end.
-func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (*os.ProcessState, error) {
+func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (status syscall.WaitStatus, err error) {
 	if err := errors.Join(p.find(), p.bundle(s)); err != nil {
-		return nil, err
+		return 0, err
 	}
 	pump, process, err := s.start(log)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	now := time.Now()
 	if err := s.begin(process); err != nil {
 		pump.Finish()
-		return nil, err
+		return 0, err
 	}
 	if s.began.IsZero() {
 		s.began = now
@@ -214,19 +215,19 @@ func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (*os.Process
 	if p.last {
 		s.network.Serve()
 	}
-	state, err := s.await(process)
+	status, err = s.await(process)
 	s.annexes.End(complain)
 	if p.last {
 		s.network.Close() // the ports are free before anybody hears of the end
 	}
 	s.dropTerminal()
 	pump.Finish()
-	if state == nil {
-		return nil, fmt.Errorf("wait for the container: %w", err)
+	if err != nil {
+		return 0, err
 	}
 	s.mu.Lock()
 	s.pid = 0                                          // until the next one runs
 	s.ran = p.last && !pump.Hangs && len(s.parts) == 1 // a process with a thread that hangs serves no further container
 	s.mu.Unlock()
-	return state, nil
+	return status, nil
 }

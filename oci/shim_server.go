@@ -134,9 +134,13 @@ func (s *shim) stop(sig syscall.Signal) error {
 	s.mu.Lock()
 	s.stopped = true
 	phase, first, several := s.phase, s.first, s.several
+	late := s.ordering && sig != unix.SIGKILL
+	if late {
+		s.late = sig
+	}
 	s.mu.Unlock()
 	switch {
-	case phase == PhaseExited:
+	case phase == PhaseExited, late:
 		return nil
 	case several != nil:
 		return several.stop(sig)
@@ -204,13 +208,16 @@ func (s *shim) signalTree(sig syscall.Signal) error {
 	if err != nil {
 		return err
 	}
+	return s.signalFrom(pid, sig)
+}
+
+// signalFrom signals the program with this number, or who below it is meant.
+func (s *shim) signalFrom(pid int, sig syscall.Signal) error {
 	pids, err := s.group.Pids()
 	if err != nil {
 		return err
 	}
-	if s.kept != nil { // signals are not for who begins programs
-		pids = slices.DeleteFunc(pids, func(p int) bool { return p == s.kept.pid })
-	}
+	pids = slices.DeleteFunc(pids, func(p int) bool { return p == s.keeper }) // signals are not for who begins programs
 	if s.cfg.SignalFirst {
 		pids = []int{pid}
 	}

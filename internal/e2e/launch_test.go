@@ -133,3 +133,36 @@ done
 == names
 2
 `
+
+// TestScriptSignals: signals that a script sends itself do what they do under Slurm, a script is not
+// its container's first process, and what it leaves is ended.
+func TestScriptSignals(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	cases := map[string]struct {
+		script, code string
+		want         ended
+		log          string
+	}{
+		"term":     {`kill $$; sleep 1000`, "0:15", ended{job.Failed, job.Signal, 143}, ""},
+		"subshell": {`(kill -KILL $$); sleep 1000`, "0:9", ended{job.Failed, job.Signal, 137}, ""},
+		"trap":     {`trap 'echo told; exit 7' TERM; kill $$; sleep 1000`, "7:0", ended{job.Failed, job.ExitCode, 7}, "told\n"},
+		"step":     {`srun -n1 sh -c 'kill $$'; echo code $?; exit 0`, "0:0", finished, "code 143\n"},
+		"left":     {`(sleep 1000 &); setsid sleep 1000 & [ $$ != 1 ] && [ "$(ps -o ppid,pid | grep " $$\$" | grep -c ' 1 ')" = 1 ] && echo below`, "0:0", finished, "below\n"},
+	}
+	ids := map[string]string{}
+	for name, tc := range cases {
+		ids[name] = s.file("#!/bin/sh\n#SBATCH --image=" + image + " --mem=64M\n" + tc.script + "\n")
+	}
+	for name, tc := range cases {
+		d := s.wait(ids[name])
+		if diff := cmp.Diff(tc.want, endOf(d)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s\n%s", name, diff, describe(d))
+		}
+		if log := s.must("glog", ids[name]); !strings.HasSuffix(log, tc.log) {
+			t.Errorf("%s said %q, want %q", name, log, tc.log)
+		}
+		if got := s.slurm(nil, "", "sacct", "-X", "-n", "-P", "-j", ids[name], "-o", "ExitCode"); strings.TrimSpace(got.out) != tc.code {
+			t.Errorf("%s: exit code %q, want %q", name, got.out, tc.code)
+		}
+	}
+}

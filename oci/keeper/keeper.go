@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -16,12 +17,19 @@ import (
 
 // Main serves the shim until it hangs up, which ends the container.
 func Main() error {
-	unix.CloseOnExec(FdProgram)
-	unix.CloseOnExec(FdSocket)
 	// What runs here later may have the same user: it has no business in this process.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
 	}
+	return Init()
+}
+
+// Init is Main for a single program, which may look at this process: others read the
+// environment that it began with there.
+func Init() error {
+	runtime.GOMAXPROCS(1)
+	unix.CloseOnExec(FdProgram)
+	unix.CloseOnExec(FdSocket)
 	// It hears signals from inside and does nothing. Programs do not inherit that.
 	signal.Notify(make(chan os.Signal, 1), heard()...)
 	before := posture()

@@ -11,15 +11,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// Arg is the argument by which the program in a container is told to be a keeper. Its
+// Arg is the argument by which the program in a container is told to be a keeper, and ArgInit
+// to be one of a single program, whose environment it has. Its
 // own file and the socket of its shim are the first files after standard error.
 const (
 	Arg       = "keep"
+	ArgInit   = "init"
 	FdProgram = 3
 	FdSocket  = 4
 )
@@ -151,19 +152,4 @@ func filesOf(oob []byte) (files []*os.File, err error) {
 		}
 	}
 	return files, nil
-}
-
-// PidOf is a program's number on the host, by the handle that its keeper sent. Without
-// one it is the keeper's, which is in the same container.
-func PidOf(files []*os.File, keeper int) int {
-	if len(files) == 1 {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", files[0].Fd()))
-		for line := range strings.Lines(string(text)) {
-			var pid int
-			if n, _ := fmt.Sscanf(line, "Pid:\t%d", &pid); err == nil && n == 1 && pid > 0 {
-				return pid
-			}
-		}
-	}
-	return keeper
 }

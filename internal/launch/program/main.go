@@ -31,8 +31,11 @@ func main() {
 		os.Exit(scontrol.Main(os.Args[1:]))
 	default:
 		if len(os.Args) > 1 {
-			if os.Args[1] == keeper.Arg {
+			switch os.Args[1] {
+			case keeper.Arg:
 				exit(keeper.Main())
+			case keeper.ArgInit:
+				exit(keeper.Init())
 			}
 			if code, known := tool.Main(os.Args[1], os.Args[2:]); known {
 				os.Exit(code)

@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
@@ -66,4 +67,13 @@ func (none) Edit(_ *specs.Spec, uuids []string) error {
 		return fmt.Errorf("give GPU %s: this node has no GPUs", uuids[0])
 	}
 	return nil
+}
+
+// Rlimits lift what GPU libraries run into: memory that devices write to must
+// be locked. The shim lowers this to what the host allows.
+func Rlimits(gpus bool) []specs.POSIXRlimit {
+	if !gpus {
+		return nil
+	}
+	return []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Hard: math.MaxUint64, Soft: math.MaxUint64}}
 }

@@ -151,6 +151,15 @@ func (r *recipe) keep() *oci.Keep {
 	return &oci.Keep{Program: filepath.Join(r.node.Programs, inside.Rank)}
 }
 
+// init is the first process of a batch script's container, which begins the script; "": the
+// program is the first. Ranks that wait have one already, and a terminal is the first process's.
+func (r *recipe) init() string {
+	if s := &r.order.Spec; !s.Launches() || s.Waits(r.order.id.Rank) || s.HasTerminal() || r.runtime() != nil {
+		return ""
+	}
+	return filepath.Join(r.node.Programs, inside.Rank)
+}
+
 // shimConfig is what every shim is told of its container.
 func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
 	return oci.ShimConfig{
@@ -159,7 +168,7 @@ func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
 		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
 		Stdio: files.Names(),
-		Keep:  keep,
+		Keep:  keep, Init: r.init(),
 
 		SignalFirst: r.order.signalFirst(),
 

@@ -3,7 +3,6 @@ package rank
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"os"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/cores"
 	"gbatch/internal/noded/data"
+	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/inside"
 	"gbatch/internal/noded/network"
 	"gbatch/internal/noded/reason"
@@ -92,7 +92,7 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 			Pids:        int64(r.node.Config.PidsMax),
 			IO:          r.node.Disk.Throttles(),
 		},
-		Rlimits: rlimits(len(r.order.Allocation.GPUs) > 0),
+		Rlimits: devices.Rlimits(len(r.order.Allocation.GPUs) > 0),
 	}
 	if r.order.Spec.Waits(r.order.id.Rank) {
 		req.Entrypoint, req.Command, req.Terminal = []string{job.LaunchDir + "/" + inside.Rank}, nil, false
@@ -189,15 +189,6 @@ func ownFiles(files []job.File) (list []oci.File) {
 		list = append(list, oci.File{Path: f.Path, Text: f.Text, Link: f.Link(), Program: f.Program})
 	}
 	return list
-}
-
-// rlimits lift what GPU libraries run into: memory that devices write to must
-// be locked. The shim lowers this to what the host allows.
-func rlimits(gpus bool) []specs.POSIXRlimit {
-	if !gpus {
-		return nil
-	}
-	return []specs.POSIXRlimit{{Type: "RLIMIT_MEMLOCK", Hard: math.MaxUint64, Soft: math.MaxUint64}}
 }
 
 func (r *recipe) allMounts() []draft.Mount {

@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -115,29 +114,5 @@ func TestShortened(t *testing.T) {
 			t.Errorf("%s is there twice, and can never be cut short", name)
 		}
 		seen[name] = true
-	}
-}
-
-// TestKillOfItself: a script is its container's first process, which hears few signals from
-// inside: one that relies on them is told.
-func TestKillOfItself(t *testing.T) {
-	for line, told := range map[string]bool{
-		"kill -9 $$":                true,
-		`(kill -s TERM "$$")`:       true,
-		"fail() { kill $$; }; fail": true,
-		"kill -- -${$}":             true,
-		"kill -0 $$":                false,
-		"kill $(pgrep -P $$)":       false,
-		"kill $!":                   false,
-		"echo $$ > pid; kill %1":    false,
-	} {
-		sub, err := Parse([]byte("#!/bin/bash\n#SBATCH --image=a\n"+line+"\n"), surroundings)
-		if err != nil {
-			t.Errorf("%s: %v", line, err)
-			continue
-		}
-		if got := strings.Contains(fmt.Sprint(sub.Notes), "act on the script itself"); got != told {
-			t.Errorf("%s: told %t, want %t: %v", line, got, told, sub.Notes)
-		}
 	}
 }

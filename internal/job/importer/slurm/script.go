@@ -82,21 +82,6 @@ var foreignCommands = map[string]string{
 	"docker":      "which the image must have: name the image with --image, and call the program itself",
 }
 
-// ownNumber says whether a word is $$, by whatever quotes.
-func ownNumber(w *syntax.Word) bool {
-	own := false
-	syntax.Walk(w, func(n syntax.Node) bool {
-		switch p := n.(type) {
-		case *syntax.CmdSubst: // as in kill $(pgrep -P $$)
-			return false
-		case *syntax.ParamExp:
-			own = own || p.Param.Value == "$"
-		}
-		return true
-	})
-	return own
-}
-
 // lookThrough remarks on commands that belong to the machine and not to the
 // container.
 func (s *script) lookThrough(script string) {
@@ -114,8 +99,6 @@ func (s *script) lookThrough(script string) {
 		switch name := call.Args[0].Lit(); {
 		case name == "srun":
 			s.srunOptions(call, known)
-		case name == "kill" && slices.ContainsFunc(call.Args[1:], ownNumber) && call.Args[1].Lit() != "-0":
-			s.note(int(call.Pos().Line()), "script", "has kill act on the script itself, which is its container's first process: KILL does nothing to it, nor does another signal that it has no trap for; use exit, or srun the part that is to be ended")
 		case foreignCommands[name] != "":
 			s.note(int(call.Pos().Line()), "script", "calls "+name+", "+foreignCommands[name])
 		}
