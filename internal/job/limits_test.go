@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/words"
 )
 
 // whole puts text in the place of "docker"'s other fields.
@@ -93,10 +94,10 @@ func TestHugeInput(t *testing.T) {
 // and neither it nor a longer one costs much.
 func TestDeepShellLine(t *testing.T) {
 	line := func(n int) []byte { return []byte(whole(`,"command":"a;` + strings.Repeat("(", n) + `"`)) }
-	if _, err := Parse(line(maxCheckedLine - 2)); err == nil || !strings.Contains(err.Error(), "is no shell command") {
+	if _, err := Parse(line(words.MaxChecked - 2)); err == nil || !strings.Contains(err.Error(), "is no shell command") {
 		t.Errorf("line that is checked: %v", err)
 	}
-	if _, err := Parse(line(maxCheckedLine - 1)); err != nil {
+	if _, err := Parse(line(words.MaxChecked - 1)); err != nil {
 		t.Errorf("line that is too long to check: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/job/sizes"
+	"gbatch/internal/job/words"
 )
 
 // Container are flags about the container in docker's words.
@@ -29,7 +30,7 @@ type Container struct {
 func (a *applied) docker(o Container) {
 	docker, g := &a.sub.Spec.Request.Docker, a.sub.Spec.Gbatch
 	if o.Entrypoint != "" {
-		words, err := job.Words(o.Entrypoint)
+		words, err := words.Split(o.Entrypoint)
 		if a.check("--entrypoint", o.Entrypoint, err) {
 			g.Entrypoint = words
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"gbatch/internal/job"
 	"gbatch/internal/job/nodelist"
+	"gbatch/internal/job/words"
 	"gbatch/internal/launch/pmix"
 )
 
@@ -122,10 +122,10 @@ func octal(n int) string {
 	return octal(n/8) + itoa(n%8)
 }
 
-// words splits the line of a program for one task: %t is its number, %o the
+// taskWords splits the line of a program for one task: %t is its number, %o the
 // number in its node.
-func words(line string, id, local int) ([]string, error) {
-	list, err := job.Words(line)
+func taskWords(line string, id, local int) ([]string, error) {
+	list, err := words.Split(line)
 	for k := range list {
 		list[k] = strings.NewReplacer("%t", itoa(id), "%o", itoa(local)).Replace(list[k])
 	}

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
 	"gbatch/internal/job/indexes"
+	"gbatch/internal/job/words"
 	"gbatch/oci/ref"
 )
 
@@ -160,7 +161,7 @@ func readCommand(d *decoder, n *node, c *batch) {
 		c.command = d.Strs(n)
 		return
 	}
-	words, err := job.Words(n.Text)
+	words, err := words.Split(n.Text)
 	if err != nil {
 		d.Problem(n, err.Error(), "check the quotes, or write a list of words")
 		return

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/words"
 	"gbatch/oci/ref"
 )
 
@@ -268,7 +269,7 @@ func readAuth(d *decoder, n *node, t *task) {
 }
 
 func readEntrypoint(d *decoder, n *node, t *task, s string) {
-	words, err := job.Words(s)
+	words, err := words.Split(s)
 	switch {
 	case err != nil:
 		d.Problem(n, err.Error(), "")

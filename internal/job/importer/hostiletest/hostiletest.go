@@ -19,6 +19,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer"
 	"gbatch/internal/job/importer/slurm"
+	"gbatch/internal/job/words"
 )
 
 //go:embed corpus/*.txt
@@ -122,7 +123,7 @@ func parse(section string) (c Case, err error) {
 		return c, fmt.Errorf("%s: %w", head, err)
 	}
 	if line, script, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(line, "$ sbatch ") {
-		if c.Line, err = job.Words(strings.TrimPrefix(line, "$ sbatch ")); err != nil {
+		if c.Line, err = words.Split(strings.TrimPrefix(line, "$ sbatch ")); err != nil {
 			return c, fmt.Errorf("%s: %w", head, err)
 		}
 		text = script

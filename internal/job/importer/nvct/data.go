@@ -10,11 +10,12 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/words"
 )
 
 // readArgs splits the arguments of the image's ENTRYPOINT. No shell sees them.
 func readArgs(d *decoder, n *node, t *task, s string) {
-	words, err := job.Words(s)
+	words, err := words.Split(s)
 	if err != nil {
 		d.Problem(n, err.Error(), "")
 		return

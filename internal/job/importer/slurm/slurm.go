@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/words"
 	"gbatch/oci/ref"
 )
 
@@ -157,7 +158,7 @@ func (s *script) directives(text string) []directive {
 
 // options splits one line, which may have several options, quotes, and a comment.
 func (s *script) options(text string, line int) []directive {
-	words, err := job.Words(withoutComment(text))
+	words, err := words.Split(withoutComment(text))
 	if err != nil {
 		s.problem(line, "#SBATCH", err.Error(), "check the quotes")
 		return nil
