@@ -41,14 +41,14 @@ LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./i
 # What is pure has no goroutines, by the rules of the root's tests, nor has the simulator:
 # the race detector would see nothing in it, and make it five times as slow, as it makes the
 # store's random histories and faults: of these it sees some, and all are had without it. What
-# importers allocate is counted there. And tests that kill daemons, damage their files or run
-# hostile containers look at what comes of it: with the detector each of their many programs
-# takes a second to start. All without it run beside the others, compiled as the programs are.
-KILLED := '^Test(Killed|DamagedRecords|HostileImages|HostileJobs)'
+# importers allocate is counted there. And tests that kill daemons, damage their files, run
+# hostile containers or read hostile job files look at what comes of it: with the detector each
+# of their many programs takes a second to start, and what reads files is slow. All without it run beside the others, compiled as the programs are.
+KILLED := '^Test(Killed|DamagedRecords|HostileImages|HostileJobs|HostileFiles)'
 PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite))(/|$$))
 RACED  = $(LONG) $$(go list ./... | grep -vE '$(PURE)|/internal/(e2e|chaos|lab)$$' | tr '\n' ' ')
 PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go list ./... | grep -E '$(PURE)') && \
-	go test -tags seccomp -vet=off -timeout 40m ./internal/chaos && go test -tags seccomp -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./oci/image
+	go test -tags seccomp -vet=off -timeout 40m ./internal/chaos && go test -tags seccomp -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./internal/ctld ./oci/image
 UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(RACED)" -- $(RACE) -skip $(KILLED) -p 3 || ok=$$?; wait $$plain && [ $$ok = 0 ]
 
 # The end-to-end tests come after the others: they start whole clusters, of the programs that
