@@ -101,9 +101,14 @@ func refusal(w keeper.Word, p *specs.Process) error {
 
 // Await waits until the program has ended, and all that it left. Left says that something
 // is there all the same that goes only with the container. An error is that the keeper has ended.
+// A program of the keeper's user can have it say what it likes, but not that it ended in no way.
 func (k *Keeper) Await() (status syscall.WaitStatus, left bool, err error) {
 	var w keeper.Word
 	files, err := keeper.Receive(k.socket, &w)
 	message.CloseAll(files)
-	return syscall.WaitStatus(w.Status), w.Left, err
+	status = syscall.WaitStatus(w.Status)
+	if !status.Exited() && !status.Signaled() {
+		status = syscall.WaitStatus(unix.SIGKILL)
+	}
+	return status, w.Left, err
 }
