@@ -35,7 +35,7 @@ type sent struct {
 func (c *client) run(ctx context.Context) {
 	for n := 0; ; n++ {
 		r := c.w.draw("client", c.name, n)
-		if sleep(ctx, between(r, time.Second, 40*time.Second)) != nil {
+		if c.rest(ctx, between(r, time.Second, 40*time.Second)) != nil {
 			return
 		}
 		switch k := r.IntN(10); {
@@ -52,6 +52,17 @@ func (c *client) run(ctx context.Context) {
 			c.read(ctx, c.mine[r.IntN(len(c.mine))])
 		}
 	}
+}
+
+// rest waits, but not for long when who leads may be another one soon.
+func (c *client) rest(ctx context.Context, d time.Duration) error {
+	const most = 2 * time.Second
+	for ; d > most && int64(c.w.now()) >= c.w.stirred.Load(); d -= most {
+		if err := sleep(ctx, most); err != nil {
+			return err
+		}
+	}
+	return sleep(ctx, min(d, most))
 }
 
 // look reads what was just changed again and again, as who follows a job does: another controller may answer, which

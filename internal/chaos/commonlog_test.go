@@ -269,6 +269,10 @@ func (e *elector) answered(to int, q entries, a answer) (more bool) {
 		e.next[to] = max(1, min(a.last+1, e.next[to]-1))
 		return true
 	}
+	if a.last > e.kept.last() {
+		e.w.audit.violation("controller %d has entries of term %d up to %d, and controller %d, which leads, up to %d", to, a.term, a.last, e.m.id, e.kept.last())
+		return false
+	}
 	e.match[to] = max(e.match[to], a.last)
 	e.next[to] = e.match[to] + 1
 	e.advance()

@@ -14,6 +14,7 @@ type fault struct {
 	kind  string
 	on    int  // number of the node; -1: of none
 	ctl   bool // it is one of the controllers, and not a node
+	leads bool // it is the controller that leads then, where one does
 	small bool // it counts when something met it
 	lasts time.Duration
 	by    time.Duration // how far a clock is set, how slow a disk is
@@ -23,6 +24,9 @@ func (f fault) String() string {
 	s := fmt.Sprintf("%s at %s for %s", f.kind, f.at.Round(time.Millisecond), f.lasts.Round(time.Millisecond))
 	if f.on >= 0 {
 		s += fmt.Sprintf(" on %s%d", map[bool]string{false: "n", true: "c"}[f.ctl], f.on)
+	}
+	if f.leads {
+		s += " or who leads"
 	}
 	if f.by != 0 {
 		s += fmt.Sprintf(" by %s", f.by.Round(time.Millisecond))
@@ -61,7 +65,7 @@ var ofSeveral = []kind{
 	{"kill a controller", true, time.Minute, 0},
 	{"cut a controller's power", true, 2 * time.Minute, 0},
 	{"pause a controller", true, 20 * time.Second, 0},
-	{"pause a controller", true, 20 * time.Second, 0},
+	{"pause a controller", true, 6 * time.Second, 0}, // another one may just lead when it goes on
 	{"cut a controller off", true, 2 * time.Minute, 0},
 	{"lose what a controller sends", true, 2 * time.Minute, 0},
 	{"lose what is sent to a controller", true, 2 * time.Minute, 0},
@@ -106,13 +110,38 @@ func (h *history) drawGlitches(often time.Duration) {
 // drawSeveral are those of a history with several controllers: as often of these as of all else.
 func drawSeveral(seed uint64, h history, every time.Duration) []fault {
 	out := drawing{ofSeveral, h.controllers + 1, h.lasts, 2 * every}.draw(rand.New(rand.NewPCG(seed, 8)))
+	var around []fault
 	for i := range out {
 		out[i].ctl = true
+		out[i].leads = i%2 == 0 && slices.Contains(silencing, out[i].kind)
+		if out[i].kind == "lose a controller's machine" && out[i].on < h.controllers {
+			around = append(around, out[i].around(h.controllers)...)
+		}
 	}
+	out = append(out, around...)
 	rest := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !k.onPart && k.name != "bad network" })
 	out = append(out, drawing{rest, h.nodes, h.lasts, 2 * every}.draw(rand.New(rand.NewPCG(seed, 9)))...)
 	slices.SortStableFunc(out, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 	return out
+}
+
+// stirs is for how long clients ask a lot when who leads may be another one soon.
+const stirs = 15 * time.Second
+
+// silencing are faults by which one that leads is not heard of, so that another one may lead beside it. Half of them
+// befall who leads.
+var silencing = []string{"pause a controller", "cut a controller off", "lose what a controller sends", "lose what is sent to a controller"}
+
+// around has one of the others have missed what was agreed on last when a machine is lost with its disk, and be the first
+// whom the new one hears of: what was agreed on is on the third's disk alone, which is away just then.
+func (f *fault) around(controllers int) []fault {
+	const before, after = 15 * time.Second, 2 * time.Second
+	f.lasts = min(f.lasts, 30*time.Second)
+	misses, has := (f.on+1)%controllers, (f.on+2)%controllers
+	return []fault{
+		{at: max(0, f.at-before), kind: "cut a controller off", on: misses, ctl: true, lasts: before + f.lasts + after},
+		{at: f.at + f.lasts - after, kind: "cut a controller off", on: has, ctl: true, lasts: 10 * after},
+	}
 }
 
 // drawFaults are those of a history.
@@ -151,6 +180,10 @@ func (d drawing) draw(r *rand.Rand) (out []fault) {
 
 // befall has a fault happen, and ends it.
 func (w *world) befall(f fault) {
+	if f.leads {
+		f.on = w.whoLeads(f.on)
+		w.stirred.Store(int64(w.now() + stirs))
+	}
 	w.note("fault: %s", f)
 	if f.small {
 		w.glitch(f)
@@ -194,4 +227,14 @@ func (w *world) befall(f fault) {
 		w.net.disturb(f)
 	}
 	w.note("over: %s", f)
+}
+
+// whoLeads is the number of the controller that takes itself for the one that leads, or another one.
+func (w *world) whoLeads(other int) int {
+	for i, m := range w.members {
+		if e := m.part(); e != nil && e.leads() {
+			return i
+		}
+	}
+	return other
 }

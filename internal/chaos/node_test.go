@@ -179,10 +179,12 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 	m.end()
 	if replaced {
 		m.mu.Lock()
-		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
 		if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
 			m.disks++
+		} else {
+			m.w.audit.imaged(m.ranks)
 		}
+		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
 		m.mu.Unlock()
 	}
 	m.comeBack(later)

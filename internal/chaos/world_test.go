@@ -103,6 +103,7 @@ type world struct {
 
 	operator chan struct{} // held by what the operator of several controllers does
 	newest   atomic.Int64  // program of theirs
+	stirred  atomic.Int64  // until then clients ask a lot
 	nodes_   []*machine
 	net      *network
 }
