@@ -252,6 +252,10 @@ func (e *elector) message(from int) entries {
 		q.copy = &c
 		return q
 	}
+	if from > e.kept.last()+1 {
+		e.w.audit.violation("controller %d leads, and entries are gone that it had sent: it has them up to %d", e.m.id, e.kept.last())
+		from = e.kept.last() + 1
+	}
 	end := min(e.kept.last(), from-1+batch)
 	q.prev, q.prevTerm = from-1, e.kept.termAt(from-1)
 	q.list = append([]*raft.Log(nil), e.kept.log[from-1-e.kept.first:end-e.kept.first]...)
