@@ -15,7 +15,7 @@ import (
 // sees it.
 //
 // It is QUEUED for as long as it makes jobs. A time whose last job has not ended
-// is skipped, with a line in the timeline, or cancels that job (Replace). Of the times that passed while nobody
+// is skipped, with a line in the timeline, or cancels that job (Replace), or makes one all the same (Overlap). Of the times that passed while nobody
 // could act on them, the controller being down or the template on hold, at most
 // one is made up for.
 
@@ -82,7 +82,7 @@ func (e Tick) zone(name string) *time.Location {
 
 // skip is why a template's time makes no job; empty: it does.
 func (Tick) skip(s *step, t *state.Job) string {
-	if last := s.jobs.get(t.Cron.Last); last != nil && !last.State.Final() && !t.Cron.Replace {
+	if last := s.jobs.get(t.Cron.Last); last != nil && !last.State.Final() && !t.Cron.Replace && !t.Cron.Overlap {
 		return fmt.Sprintf("job %d, made before, is %s", last.Number, last.State)
 	}
 	if r := s.jobs.tooMany(picture.Job(s.jobs.next, t.Owner, t.Request, s.now), t.Cron.Tasks.Len()); r != nil {

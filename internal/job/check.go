@@ -115,6 +115,7 @@ func (d *decoder) checkWhen(gn *node, s *Spec) {
 		{g.Tasks != nil && g.LimitScope != LimitJob && len(s.Warnings()) > 0, "notify", "asks to be told how much of the time limit is used, and each task has its own: of an array people are told as of a whole", "add \"limitScope\": \"job\" if the limit is the whole array's, or let each task be sent a signal by warnBefore"},
 		{g.DependOnAny && len(g.Dependencies) < 2, "dependOnAny", "needs two or more dependencies", "remove it"},
 		{g.Replace && (g.DependOnAny || sc.Interactive), "replace", "waits for the jobs that it replaces, and cannot be combined with \"dependOnAny\" and \"interactive\"", remove},
+		{g.CronOverlap && (!cron || g.Replace), "cronOverlap", "says that jobs of \"cron\" may run at the same time, and needs that, without \"replace\"", "remove cronOverlap or replace, or give cron"},
 		{!cron && g.CronZone != "", "cronZone", "says by whose clock \"cron\" goes, which is not given", "give it, or remove cronZone"},
 		{cron && sc.Interactive, "cron", "cannot be combined with \"interactive\"", remove},
 		{cron && depends, "cron", "cannot be combined with \"dependencies\": its jobs are made at their times, whatever others do", remove},

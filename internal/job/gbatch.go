@@ -56,6 +56,7 @@ type Gbatch struct {
 	DependOnAny  bool         `json:"dependOnAny,omitempty"` // one of Dependencies is enough
 	Cron         []string     `json:"cron,omitempty"`        // five fields: the job is a template, and each time makes a job
 	CronZone     string       `json:"cronZone,omitempty"`    // whose clock Cron goes by, as Europe/Brussels; empty: UTC. The controller knows which there are
+	CronOverlap  bool         `json:"cronOverlap,omitempty"` // a time makes a job even if the one made before has not ended
 	Replace      bool         `json:"replace,omitempty"`     // the user's earlier jobs of this name and project are cancelled, and it starts when they are over
 
 	// How it is told to end.

@@ -60,6 +60,7 @@ var gbatchFields = []field[Gbatch]{
 	{"dependOnAny", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.DependOnAny) }, false},
 	{"replace", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.Replace) }, false},
 	{"cron", func(d *decoder, n *node, g *Gbatch) { d.strsUpTo(maxCronLines, n, &g.Cron, cronForm) }, false},
+	{"cronOverlap", func(d *decoder, n *node, g *Gbatch) { d.boolean(n, &g.CronOverlap) }, false},
 	{"cronZone", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.CronZone, word("/+-")) }, false},
 
 	{"warnBefore", func(d *decoder, n *node, g *Gbatch) { d.duration(n, &g.WarnBefore, 1) }, false},

@@ -18,8 +18,10 @@ type Cron struct {
 	Zone  string     `json:"zone,omitempty"`  // whose clock Lines go by; empty: UTC
 
 	// Replace: at a time at which the job made last is not over that one is cancelled,
-	// and the next waits for its end. Without it such a time is skipped.
+	// and the next waits for its end. Overlap: it makes a job all the same. Without either
+	// such a time is skipped.
 	Replace bool `json:"replace,omitempty"`
+	Overlap bool `json:"overlap,omitempty"`
 }
 
 // text says what a template waits for.

@@ -22,7 +22,7 @@ func New(g *job.Gbatch, zone *time.Location, now sched.Time) (*state.Cron, *stat
 	if err != nil {
 		return nil, &state.Refusal{Code: state.Unsatisfiable, Path: "gbatch.cron", Message: err.Error()}
 	}
-	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks, Zone: g.CronZone, Replace: g.Replace}, nil
+	return &state.Cron{Lines: g.Cron, Next: next, Tasks: g.Tasks, Zone: g.CronZone, Replace: g.Replace, Overlap: g.CronOverlap}, nil
 }
 
 // AfterIn is the first time after a moment that a time table names by a zone's clock;

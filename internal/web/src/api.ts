@@ -378,6 +378,7 @@ export type Gbatch = {
   beside?: Array<Before> | null
   capabilities?: Array<string> | null
   cron?: Array<string> | null
+  cronOverlap?: boolean
   cronZone?: string
   dependOnAny?: boolean
   dependencies?: Array<Dependency> | null

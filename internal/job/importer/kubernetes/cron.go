@@ -30,9 +30,11 @@ func cronFields() []field[manifest] {
 		{"concurrencyPolicy", func(d *decoder, n *node, k *manifest) {
 			switch word, _ := d.OneOf(n, "Allow", "Forbid", "Replace"); word {
 			case "Allow":
-				d.Note(n, "is as Forbid here: "+skipped)
+				d.Becomes("gbatch.cronOverlap", n)
+			case "Forbid":
+				k.spec.Gbatch.CronOverlap = false
 			case "Replace":
-				k.spec.Gbatch.Replace = true
+				k.spec.Gbatch.CronOverlap, k.spec.Gbatch.Replace = false, true
 				d.Becomes("gbatch.replace", n)
 			}
 		}, false},
@@ -52,10 +54,7 @@ func cronFields() []field[manifest] {
 	}
 }
 
-const (
-	skipped = "a time at which the job made last has not ended is skipped"
-	history = "is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"
-)
+const history = "is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"
 
 // readSuspend has the job wait on hold until it is released: by its owner, or by Kueue
 // when its turn has come, which is what every job waits for here.

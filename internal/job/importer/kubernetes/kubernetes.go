@@ -138,9 +138,7 @@ func fields(of *node) []field[manifest] {
 	}
 	if kind := of.Given("kind"); kind != nil && kind.Text == "CronJob" {
 		spec = func(d *decoder, n *node, k *manifest) {
-			if n.Given("concurrencyPolicy") == nil {
-				d.Note(n, "has no concurrencyPolicy, which is Forbid here: "+skipped)
-			}
+			k.spec.Gbatch.CronOverlap = true // unless its concurrencyPolicy says otherwise
 			document.Object(d, n, cronFields(), k)
 		}
 	}
