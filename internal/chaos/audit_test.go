@@ -139,12 +139,13 @@ func keys[V any](m map[job.Number]V) (out []job.Number) {
 
 // begin is the begin of a program, before it runs.
 func (a *audit) begin(m *machine, c *container) {
+	heard := a.w.heard(c.id)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tally.begun++
 	once, who := c.uuid+" "+c.id.String(), fmt.Sprintf("%s %d", c.uuid, c.id.Rank)
 	switch {
-	case a.images[once]: // where nobody had heard that it began there, it is ordered again
+	case a.images[once] && !heard: // where nobody had heard that it began there, it is ordered again
 		a.tally.seen["begun again as a disk was of an image"]++
 	case a.begun[once]:
 		a.violated("rank %s runs twice", c.id)
