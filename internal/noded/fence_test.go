@@ -25,11 +25,11 @@ func TestFence(t *testing.T) {
 	for name, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, nil)
-			s.leaseMS = 4000
 			p := s.spawn(0)
 			id := rankID(1)
 			s.want(id, order(stubborn))
 			s.ready(id)
+			s.setLease(4000)
 			list := shims(s.cfg.StateDir)
 			if len(list) == 0 {
 				t.Fatal("no shim")

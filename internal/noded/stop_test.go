@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
+	"gbatch/internal/noded/identity"
 )
 
 // patient is a job that says when its handler is set and what it is sent.
@@ -188,7 +189,7 @@ func (s *site) setLease(ms int64) {
 	s.touch()
 	s.mu.Unlock()
 	until(s.t, "the lease to be noted", func() bool {
-		text, err := os.ReadFile(s.a.contact.LeaseFile())
+		text, err := os.ReadFile(filepath.Join(identity.ContactRun, s.cfg.Name))
 		return err == nil && strings.Contains(string(text), fmt.Sprintf(`"leaseMs":%d`, ms))
 	})
 }
