@@ -29,23 +29,23 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # more when the others are through, as on a busy machine a deadline may pass: it is told
 # as failed, and fails the run if it fails again, if more than a few did, or after a data
 # race or a panic. With the race detector a program sleeps for a second at its end, if not told otherwise.
-# make lint has vetted them, by what is compiled with the race detector already. The second vet is of files without it. What vet
-# looks at in calls of C it reads where they were compiled first, which may be a copy of the
-# repository that is gone: the two packages with C hand it numbers and strings.
+# make lint has vetted them, each by what is compiled to test it. What vet looks at in calls
+# of C it reads where they were compiled first, which may be a copy of the repository that is
+# gone: the two packages with C hand it numbers and strings.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
 RACE := -race -tags seccomp -timeout 45m -vet=off
 
 # What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store
 
-# What is pure has no goroutines, by the rules of the root's tests, nor has the simulator:
+# What is pure has no goroutines, by the rules of the root's tests, nor has the simulator, nor what makes the web page:
 # the race detector would see nothing in it, and make it five times as slow, as it makes the
 # store's random histories and faults: of these it sees some, and all are had without it. What
 # importers allocate is counted there. And tests that kill daemons, damage their files, run
 # hostile containers or read hostile job files look at what comes of it: with the detector each
 # of their many programs takes a second to start, and what reads files is slow. All without it run beside the others, compiled as the programs are.
 KILLED := '^Test(Killed|DamagedRecords|HostileImages|HostileJobs|HostileFiles)'
-PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite))(/|$$))
+PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite|web/bundle))(/|$$))
 RACED  = $(LONG) $$(go list ./... | grep -vE '$(PURE)|/internal/(e2e|chaos|lab)$$' | tr '\n' ' ')
 PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go list ./... | grep -E '$(PURE)') && \
 	go test -tags seccomp -vet=off -timeout 40m ./internal/chaos && go test -tags seccomp -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./internal/ctld ./oci/image
@@ -148,8 +148,9 @@ planted: ## put bugs into the simulated site, and look whether each is found
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
-	go vet -race -tags seccomp -cgocall=false ./...
-	CGO_ENABLED=0 go vet ./oci/sysfilter ./internal/job/importer ./internal/store
+	go vet -race -tags seccomp -cgocall=false $(RACED)
+	CGO_ENABLED=0 go vet ./oci/sysfilter ./internal/store $$(go list ./... | grep -E '$(PURE)')
+	go vet -tags seccomp -cgocall=false ./internal/e2e ./internal/chaos ./internal/lab
 	internal/web/node_modules/.bin/tsc -p internal/web
 
 man: ## write man pages into build/man (after make build)
