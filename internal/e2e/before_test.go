@@ -109,6 +109,8 @@ func TestInitContainersAndDaemons(t *testing.T) {
 	if err := os.WriteFile(s.inProject("go", ""), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	// Its time alone is as long as tests are patient.
+	poll(patience, func() bool { return strings.Contains(s.run("gqueue", "show", id).out, "time limit of 1m0s reached") })
 	d := s.wait(id)
 	if got := s.run("glog", id).out; !strings.HasSuffix(got, "gbatch: the job itself\nkept\nmain\n") {
 		t.Errorf("it says\n%s", got)
