@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,6 @@ import (
 type member struct {
 	*machineOfController
 	id     int
-	named  string
 	kept   *kept
 	stands atomic.Int64 // faults by which its process stands still
 
@@ -39,7 +39,7 @@ type member struct {
 // found makes the machines. All but the last are controllers, whose stores begin alike.
 func found(w *world) (out []*member) {
 	for i := range w.controllers + 1 {
-		m := &member{machineOfController: newController(w), id: i, named: fmt.Sprint("c", i), kept: &kept{voted: -1}, waited: map[string]int{}}
+		m := &member{machineOfController: newController(w), id: i, kept: &kept{voted: -1}, waited: map[string]int{}}
 		m.conf.Replica = &site.Replica{Name: m.name()}
 		m.ahead.Store(int64(between(w.draw("clock", i), -3*time.Hour, 3*time.Hour)))
 		out = append(out, m)
@@ -57,7 +57,7 @@ func found(w *world) (out []*member) {
 	return out
 }
 
-func (m *member) name() string { return m.named }
+func (m *member) name() string { return "c" + strconv.Itoa(m.id) }
 
 // part is the name of what a fault is of.
 func (w *world) part(f fault) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"log/slog"
 	"maps"
@@ -226,11 +227,9 @@ func (w *world) now() time.Duration { return time.Since(w.began) }
 func (w *world) draw(who ...any) *rand.Rand {
 	var room [128]byte
 	text := strconv.AppendInt(words(room[:0], who), w.now().Nanoseconds(), 10)
-	h := uint64(14695981039346656037) // FNV-1a
-	for _, b := range text {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return rand.New(rand.NewPCG(w.seed, h))
+	h := fnv.New64a()
+	h.Write(text)
+	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
 }
 
 // words is fmt.Append, which is slow for how often something is drawn.
