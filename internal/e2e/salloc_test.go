@@ -25,9 +25,9 @@ func TestSalloc(t *testing.T) {
 	script := `echo job $SLURM_JOB_ID with $SLURM_NNODES nodes and $SLURM_NTASKS tasks
 srun sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS on node $SLURM_NODEID' | sort
 echo one line | srun -n1 -N1 cat
-srun -lN2 --ntasks-per-node=1 --export=ALL,GREETING sh -c 'echo $GREETING $SLURM_STEP_ID' | sort
+srun -lN2 -n2 --ntasks-per-node=1 --export=ALL,GREETING sh -c 'echo $GREETING $SLURM_STEP_ID' | sort
 srun -n1 -N1 sh -c 'exit 7'; echo code $?
-sbcast ` + input + ` /tmp/copy; srun --ntasks-per-node=1 cat /tmp/copy
+sbcast ` + input + ` /tmp/copy; srun -n2 cat /tmp/copy
 sbcast ` + input + ` /tmp/copy; echo again $?; sbcast -f ` + input + ` /tmp/copy; echo forced $?
 srun -n1 -N1 sleep 1000 &
 exit 3

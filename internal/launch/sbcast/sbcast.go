@@ -97,7 +97,7 @@ func (o options) send() (int, error) {
 		return 1, fmt.Errorf("%s: a %% in its name is not supported", in)
 	}
 	args = append(args, job.LaunchDir+"/"+launch.RankProgram, launch.ModePut, strconv.FormatBool(o.force), strconv.FormatUint(uint64(mode), 8), strconv.FormatInt(changed, 10), o.to)
-	for _, name := range []string{"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_DISTRIBUTION", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"} {
+	for _, name := range []string{"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_DISTRIBUTION", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"} {
 		_ = os.Unsetenv(name) // those of the script's steps
 	}
 	return srun.Main(args), nil

@@ -8,9 +8,10 @@ import (
 
 // options are what the command line and the environment say.
 type options struct {
-	q           launchRequest
-	tasksOnLine bool // --ntasks is on the command line, and so is
-	perNodeLine bool // --ntasks-per-node
+	q        launchRequest
+	bare     bool // there are no variables of the job
+	jobNodes int  // those that they say it has
+	jobCPUs  int  // of each of its tasks
 
 	args      []string
 	multi     bool
@@ -41,7 +42,7 @@ type option struct {
 	short byte
 	takes byte // 0: a flag; '=': a value; '?': perhaps one, joined to it
 	set   func(o *options, v string) error
-	env   string // the variable that says the same
+	env   string // the variables that say the same: the first that is there counts
 }
 
 // harmless is an option whose effect a step has in any case, or which changes
@@ -79,13 +80,16 @@ func parse(args []string, env func(string) (string, bool)) (*options, error) {
 func parseBy(all []option, args []string, env func(string) (string, bool)) (*options, error) {
 	o := &options{dir: "", in: "all", out: "all"}
 	for _, opt := range all {
-		if v, ok := env(opt.env); opt.env != "" && ok {
-			if err := opt.set(o, v); err != nil {
-				return nil, usage{fmt.Sprintf("%s=%s: %v", opt.env, v, err)}
+		for name := range strings.FieldsSeq(opt.env) {
+			if v, ok := env(name); ok {
+				if err := opt.set(o, v); err != nil {
+					return nil, usage{fmt.Sprintf("%s=%s: %v", name, v, err)}
+				}
+				break
 			}
 		}
 	}
-	o.tasksOnLine, o.perNodeLine = false, false
+	o.ofJob(env)
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {

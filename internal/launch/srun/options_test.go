@@ -14,13 +14,13 @@ func TestParse(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	for line, want := range map[string]options{
 		"hostname -f":                           {args: []string{"hostname", "-f"}},
-		"-n4 -N 2 prog":                         {q: launch.Request{Tasks: 4, Nodes: 2, MaxNodes: 2}, tasksOnLine: true, args: []string{"prog"}},
-		"-n 4 --nodes=1-2 prog":                 {q: launch.Request{Tasks: 4, Nodes: 1, MaxNodes: 2}, tasksOnLine: true, args: []string{"prog"}},
-		"--ntasks 4 prog -n 5":                  {q: launch.Request{Tasks: 4}, tasksOnLine: true, args: []string{"prog", "-n", "5"}},
-		"-lun1 -K0 -- -odd":                     {q: launch.Request{Tasks: 1}, tasksOnLine: true, label: true, unbuffer: true, args: []string{"-odd"}},
+		"-n4 -N 2 prog":                         {q: launch.Request{Tasks: 4, Nodes: 2, MaxNodes: 2}, args: []string{"prog"}},
+		"-n 4 --nodes=1-2 prog":                 {q: launch.Request{Tasks: 4, Nodes: 1, MaxNodes: 2}, args: []string{"prog"}},
+		"--ntasks 4 prog -n 5":                  {q: launch.Request{Tasks: 4}, args: []string{"prog", "-n", "5"}},
+		"-lun1 -K0 -- -odd":                     {q: launch.Request{Tasks: 1}, label: true, unbuffer: true, args: []string{"-odd"}},
 		"-K -c2 prog":                           {q: launch.Request{CPUs: 2}, killBad: true, args: []string{"prog"}},
 		"--kill-on-bad-exit p":                  {killBad: true, args: []string{"p"}},
-		"--ntasks-per-n 3 p":                    {q: launch.Request{PerNode: 3}, perNodeLine: true, args: []string{"p"}},
+		"--ntasks-per-n 3 p":                    {q: launch.Request{PerNode: 3}, args: []string{"p"}},
 		"--exclusive p":                         {q: launch.Request{Exact: true}, args: []string{"p"}},
 		"-w n[1-2],m -r1 p":                     {q: launch.Request{On: []string{"n1", "n2", "m"}, Relative: 1}, args: []string{"p"}},
 		"--gres=gpu:a100:2 p":                   {q: launch.Request{GPUsPerNode: new(2)}, args: []string{"p"}},
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		"--cpu_bind=none p":                     {q: launch.Request{CPUBind: "none"}, args: []string{"p"}},
 		"--cpu-bind=v,mask_cpu=0xfe,0xfe00 p":   {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
 		"--cpu-bind map_cpu:1,2 --resv-ports p": {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
-		"--tasks=2 p":                           {q: launch.Request{PerNode: 2}, perNodeLine: true, args: []string{"p"}},
+		"--tasks=2 p":                           {q: launch.Request{PerNode: 2}, args: []string{"p"}},
 		"--cpu-bind=verbose,cores --mem=2G -p gpu --hint=nomultithread p": {q: launch.Request{CPUBind: "cores"}, args: []string{"p"}},
 	} {
 		got, err := parse(strings.Fields(line), none)
@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		want.in, want.out = "all", "all"
+		want.in, want.out, want.bare = "all", "all", true
 		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(options{}, container{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 	}
 	env := map[string]string{"SLURM_NTASKS": "6", "SLURM_LABELIO": "1", "SLURM_KILL_BAD_EXIT": "0"}
 	o, err := parse([]string{"p"}, func(n string) (string, bool) { v, ok := env[n]; return v, ok })
-	if err != nil || o.q.Tasks != 6 || o.tasksOnLine || !o.label || o.killBad {
+	if err != nil || o.q.Tasks != 6 || !o.label || o.killBad {
 		t.Errorf("by variables: %+v, %v", o, err)
 	}
 }

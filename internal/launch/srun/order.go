@@ -173,8 +173,8 @@ func (r *run) extra() map[string]string {
 	if q.CPUs > 0 {
 		set["SLURM_CPUS_PER_TASK"] = strconv.Itoa(q.CPUs)
 	}
-	if q.PerNode > 0 {
-		set["SLURM_NTASKS_PER_NODE"] = strconv.Itoa(q.PerNode)
+	if r.perNode > 0 {
+		set["SLURM_NTASKS_PER_NODE"] = strconv.Itoa(r.perNode)
 	}
 	if q.GPUsPerTask != nil {
 		set["SLURM_GPUS_PER_TASK"] = strconv.Itoa(*q.GPUsPerTask)

@@ -78,6 +78,8 @@ type run struct {
 
 	input     io.Reader      // what tasks read; nil: nothing
 	inputTask int            // that alone; -1: all
+	perNode   int            // tasks on each node, where they are shared out so
+	warnings  []string       // in Slurm's words, which it says with --quiet too
 	multi     map[int]string // the program of each task, if they differ
 
 	ending bool // the tasks were told to end
@@ -95,53 +97,21 @@ func (r *run) prepare() error {
 			return fmt.Errorf("--jobid=%s is not this job, which is %s", id, i.ID)
 		}
 	}
+	if err := r.count(); err != nil {
+		return err
+	}
+	for _, w := range r.warnings {
+		fmt.Fprintln(os.Stderr, w)
+	}
 	q := &o.q
-	if q.PerNode > 0 && !o.tasksOnLine {
-		if o.perNodeLine && o.quiet == 0 && q.Tasks > 0 && q.Nodes == 0 && q.Tasks != q.PerNode*len(i.Nodes) {
-			fmt.Fprintf(os.Stderr, "srun: Warning: --ntasks-per-node=%d is given: SLURM_NTASKS=%d is not used\n", q.PerNode, q.Tasks)
-		}
-		q.Tasks = 0
-	} else if q.Tasks == 0 && q.PerNode == 0 && q.TasksPerGPU == 0 && q.GPUsPerTask == nil {
-		q.Tasks = i.Tasks
-		if q.Tasks == 0 {
-			q.PerNode = i.PerNode
-		}
-		if q.Tasks == 0 && q.PerNode == 0 && !o.pty {
-			q.Tasks = fitting(i.Nodes, q)
-		}
-	}
-	if q.CPUs == 0 {
-		q.CPUs = i.CPUsPerTask
-	}
 	if i.GPUsPerTask > 0 && q.GPUs == nil && q.GPUsPerNode == nil && q.GPUsPerTask == nil {
 		q.GPUsPerTask = new(i.GPUsPerTask)
 	}
-	if o.pty && q.Tasks == 0 {
-		q.Tasks = 1
-	}
+	r.inherit()
 	if q.Name == "" {
 		q.Name = filepath.Base(o.args[0])
 	}
 	return r.order()
-}
-
-// fitting is how many tasks a step has that says how many cores each gets, by
-// --cpus-per-task or its variable, and nobody says how many there are: as many as
-// these cores allow on its nodes, as with Slurm. 0: as without it.
-func fitting(nodes []launch.Node, q *launchRequest) (tasks int) {
-	if q.CPUs == 0 {
-		return 0
-	}
-	if q.Nodes > 0 && q.Nodes < len(nodes) {
-		nodes = nodes[:q.Nodes]
-	}
-	for _, n := range nodes {
-		tasks += n.CPUs / q.CPUs
-	}
-	if tasks < len(nodes) {
-		return 0
-	}
-	return tasks
 }
 
 // do has the step begun, waits for its tasks, and has its end recorded.

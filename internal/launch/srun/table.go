@@ -31,11 +31,11 @@ func number(set func(o *options, n int)) func(*options, string) error {
 	}
 }
 
-func perNode(o *options, n int) { o.q.PerNode, o.perNodeLine = n, true }
+func perNode(o *options, n int) { o.q.PerNode = n }
 
 func howMany() []option {
 	return []option{
-		{long: "ntasks", short: 'n', takes: '=', env: "SLURM_NTASKS", set: number(func(o *options, n int) { o.q.Tasks, o.tasksOnLine = n, true })},
+		{long: "ntasks", short: 'n', takes: '=', env: "SLURM_NTASKS SLURM_NPROCS", set: number(func(o *options, n int) { o.q.Tasks = n })},
 		{long: "nodes", short: 'N', takes: '=', set: setNodes},
 		{long: "ntasks-per-node", takes: '=', env: "SLURM_NTASKS_PER_NODE", set: number(perNode)},
 		{long: "cpus-per-task", short: 'c', takes: '=', env: "SRUN_CPUS_PER_TASK", set: number(func(o *options, n int) { o.q.CPUs = n })},
