@@ -111,14 +111,15 @@ func waitStatus(j *api.Job) int {
 	return code<<8 | signal
 }
 
-// exitPair is a code and a signal, of which one is 0.
+// exitPair is a code and a signal, of which one is 0. A program that ended because
+// its job did, as at the time limit, ended by the signal that its code stands for.
 func exitPair(j *api.Job) (code, signal int) {
 	switch {
 	case j.ExitCode == nil || j.State == job.Cancelled:
 		return 0, 0
 	case j.Reason == string(job.OOM):
 		return 0, 125
-	case j.Reason == string(job.Signal) && *j.ExitCode > 128:
+	case j.Reason != string(job.ExitCode) && *j.ExitCode > 128:
 		return 0, *j.ExitCode - 128
 	}
 	return *j.ExitCode, 0

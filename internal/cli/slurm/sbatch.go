@@ -93,7 +93,8 @@ func sbatch(ctx context.Context, a *cli.App, args []string) error {
 }
 
 // waitFor ends as Slurm's sbatch does that waited: with the program's exit code,
-// of an array with the highest, and with 1 for all other ends that are not good.
+// of an array with the highest, and with 1 for all other ends that are not good. A
+// script that ends well when it is told of its time limit is well.
 func waitFor(ctx context.Context, a *cli.App, id string) error {
 	d, err := follow.WatchEnd(ctx, a, id)
 	if err != nil {
@@ -115,7 +116,8 @@ func waitFor(ctx context.Context, a *cli.App, id string) error {
 }
 
 func waitedCode(j *api.Job) int {
-	if j.State == job.Finished {
+	trapped := j.Reason == string(job.MaxRuntime) && j.ExitCode != nil && *j.ExitCode == 0
+	if j.State == job.Finished || trapped {
 		return 0
 	}
 	code, _ := exitPair(j)

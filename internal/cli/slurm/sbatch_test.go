@@ -23,6 +23,9 @@ func TestWaitedCode(t *testing.T) {
 		"code":      {api.Job{State: job.Failed, Reason: string(job.ExitCode), ExitCode: code(7)}, 7},
 		"signal":    {api.Job{State: job.Failed, Reason: string(job.Signal), ExitCode: code(137)}, 1},
 		"no memory": {api.Job{State: job.Failed, Reason: string(job.OOM), ExitCode: code(137)}, 1},
+		"limit":     {api.Job{State: job.Failed, Reason: string(job.MaxRuntime), ExitCode: code(143)}, 1},
+		"answered":  {api.Job{State: job.Failed, Reason: string(job.MaxRuntime), ExitCode: code(5)}, 5},
+		"trapped":   {api.Job{State: job.Failed, Reason: string(job.MaxRuntime), ExitCode: code(0)}, 0},
 		"cancelled": {api.Job{State: job.Cancelled, ExitCode: code(143)}, 1},
 		"never ran": {api.Job{State: job.Failed}, 1},
 	} {
