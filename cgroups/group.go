@@ -1,23 +1,24 @@
 package cgroups
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Group is a handle on one control group by its path; the group need not
-// exist. It holds no resources and is safe for concurrent use.
+// exist. It holds no resources but those of Keep, and is safe for concurrent use.
 type Group struct {
 	host Host
 	path string
+	kept *keptFiles // nil: each file is opened when it is read
 }
 
 // Find returns the handle of the group at path on this machine. The path must
@@ -91,30 +92,39 @@ func (g *Group) Pids() ([]int, error) {
 }
 
 func walkPids(dir string, seen map[int]bool, out *[]int) error {
-	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if gone(err) {
-			return nil
+	r := reader{group: &Group{}}
+	data, err := r.read(filepath.Join(dir, "cgroup.procs"))
+	if err != nil && !gone(err) {
+		return err
+	}
+	for line := range bytes.Lines(data) {
+		pid, err := strconv.Atoi(string(bytes.TrimSpace(line)))
+		// 0 stands for a process outside our pid namespace.
+		if err == nil && pid > 0 && !seen[pid] {
+			seen[pid] = true
+			*out = append(*out, pid)
 		}
-		if err != nil || !d.IsDir() {
-			return err
+	}
+	if err := walkBelow(dir, seen, out); !gone(err) {
+		return err
+	}
+	return nil
+}
+
+// walkBelow is walkPids for the groups below one, of which most have none: the kernel counts them
+// as links.
+func walkBelow(dir string, seen map[int]bool, out *[]int) error {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil || st.Nlink == 2 {
+		return os.NewSyscallError("stat", err)
+	}
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		if e.IsDir() {
+			err = errors.Join(err, walkPids(filepath.Join(dir, e.Name()), seen, out))
 		}
-		data, err := os.ReadFile(filepath.Join(p, "cgroup.procs"))
-		if gone(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(data)) {
-			pid, err := strconv.Atoi(strings.TrimSpace(line))
-			// 0 stands for a process outside our pid namespace.
-			if err == nil && pid > 0 && !seen[pid] {
-				seen[pid] = true
-				*out = append(*out, pid)
-			}
-		}
-		return nil
-	})
+	}
+	return err
 }
 
 func gone(err error) bool {

@@ -55,7 +55,11 @@ func (g *Group) Totals() (Stats, error) {
 // ForgetPeak makes Stats.PeakBytes count from now, where the kernel can.
 func (g *Group) ForgetPeak() {
 	if dir, ok := g.host.dir("memory", g.path); ok && g.host.Mode != V2 {
-		_ = os.WriteFile(filepath.Join(dir, "memory.max_usage_in_bytes"), []byte("0"), 0)
+		fd, done, err := g.open(filepath.Join(dir, "memory.max_usage_in_bytes"), unix.O_WRONLY)
+		if err == nil {
+			_, _ = unix.Pwrite(fd, []byte("0"), 0)
+			done()
+		}
 	}
 }
 
@@ -110,17 +114,17 @@ func (r *reader) file(controller, name string) []byte {
 // read reads a whole file of the kernel's, which gives all of it at once if there is
 // room for it.
 func (r *reader) read(path string) ([]byte, error) {
-	fd, err := again(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	fd, done, err := r.group.open(path, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer done()
 	if r.buf == nil {
 		r.buf = make([]byte, 8<<10) // memory.stat has 3 KiB
 	}
 	n := 0
 	for {
-		got, err := again(func() (int, error) { return unix.Read(fd, r.buf[n:]) })
+		got, err := again(func() (int, error) { return unix.Pread(fd, r.buf[n:], int64(n)) })
 		if err != nil {
 			return nil, err
 		}

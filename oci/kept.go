@@ -109,7 +109,7 @@ func newKept(s *shim) (*kept, error) {
 	if stopped {
 		return nil, errStopped
 	}
-	k := &kept{own: own, gone: make(chan struct{}), book: s.book, group: s.group, v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
+	k := &kept{own: own, gone: make(chan struct{}), book: s.book, group: s.group.Keep(), v2: s.v2, spec: s.spec, network: s.network, received: s.received, parts: s.parts, door: s.door}
 	if k.first, k.keeper, err = own.createKeeper(s.cfg.Keep.Program, keeper.Arg, []string{"GOMAXPROCS=1"}); err != nil {
 		return nil, err
 	}
@@ -329,6 +329,7 @@ func (k *kept) end() {
 		fmt.Fprintln(os.Stderr, "the keeper does not end")
 	}
 	k.network.Close()
+	k.group.Close()
 	for _, dir := range k.fresh {
 		dir.Close()
 	}

@@ -5,7 +5,6 @@ package fresh
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +16,10 @@ const Mode = os.ModeSticky | 0o777
 // Dir is one of them.
 type Dir struct {
 	root  *os.Root
+	fd    int // the same
 	owner *Owner
 	attrs string // names of its extended attributes
+	buf   []byte
 }
 
 // Owner is whose a directory is that is open to everybody, as /tmp.
@@ -31,26 +32,23 @@ func Open(place string, owner *Owner) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Dir{root: root, owner: owner}
-	d, err := root.Open(".")
-	if err != nil {
+	f := &Dir{root: root, owner: owner, buf: make([]byte, 4096)}
+	if f.fd, err = unix.Open(place, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		root.Close()
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: place, Err: err}
 	}
-	defer d.Close()
-	f.attrs = attributes(d)
+	f.attrs = f.attributes()
 	return f, nil
 }
 
-// attributes are the names of a directory's extended attributes, by which files that are
+// attributes are the names of the directory's extended attributes, by which files that are
 // made there may get other rights.
-func attributes(d *os.File) string {
-	names := make([]byte, 4096)
-	n, err := unix.Flistxattr(int(d.Fd()), names)
+func (f *Dir) attributes() string {
+	n, err := unix.Flistxattr(f.fd, f.buf)
 	if err != nil {
 		return err.Error()
 	}
-	return string(names[:n])
+	return string(f.buf[:n])
 }
 
 // OpenIn takes hold of a directory in a container whose first process is pid, which has run
@@ -78,38 +76,57 @@ func openIn(pid int, target string) (fd int, err error) {
 }
 
 // Close lets go of it.
-func (f *Dir) Close() { f.root.Close() }
+func (f *Dir) Close() {
+	_ = unix.Close(f.fd)
+	f.root.Close()
+}
 
-// Empty removes all that lies there. Nothing may run that could change it meanwhile.
+// Empty removes all that lies there. Nothing may run that could change it meanwhile. Usually there is nothing,
+// so that is seen by few calls.
 func (f *Dir) Empty() error {
-	d, err := f.root.Open(".")
-	if err != nil {
+	if err := f.restore(); err != nil {
 		return err
 	}
-	defer d.Close()
-	if f.owner != nil {
-		if err := errors.Join(d.Chown(f.owner.UID, f.owner.GID), d.Chmod(Mode)); err != nil {
-			return err
-		}
-	}
-	if attributes(d) != f.attrs {
+	if f.attributes() != f.attrs {
 		return errors.New("the directory's attributes were changed")
 	}
-	for {
-		names, err := d.Readdirnames(1000)
-		for _, name := range names {
-			if err := f.root.RemoveAll(name); err != nil {
-				return err
+	for removed := true; removed; {
+		if _, err := unix.Seek(f.fd, 0, unix.SEEK_SET); err != nil {
+			return os.NewSyscallError("seek", err)
+		}
+		removed = false
+		for {
+			n, err := unix.ReadDirent(f.fd, f.buf)
+			if err != nil {
+				return os.NewSyscallError("read directory", err)
+			}
+			if n == 0 {
+				break
+			}
+			_, _, names := unix.ParseDirent(f.buf[:n], -1, nil)
+			for _, name := range names {
+				if err := f.root.RemoveAll(name); err != nil {
+					return err
+				}
+				removed = true
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := d.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
 	}
+	return nil
+}
+
+// restore makes it its owner's again, and open to everybody.
+func (f *Dir) restore() error {
+	if f.owner == nil {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(f.fd, &st); err != nil {
+		return os.NewSyscallError("stat", err)
+	}
+	const mode = unix.S_ISVTX | 0o777
+	if int(st.Uid) == f.owner.UID && int(st.Gid) == f.owner.GID && st.Mode&^unix.S_IFMT == mode {
+		return nil
+	}
+	return errors.Join(unix.Fchown(f.fd, f.owner.UID, f.owner.GID), unix.Fchmod(f.fd, mode))
 }

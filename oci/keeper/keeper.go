@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -28,11 +27,14 @@ func Main() error {
 // environment that it began with there.
 func Init() error {
 	runtime.GOMAXPROCS(1)
+	// Programs are begun by this thread alone, so they inherit what it has; see posture.
+	runtime.LockOSThread()
 	unix.CloseOnExec(FdProgram)
 	unix.CloseOnExec(FdSocket)
 	// It hears signals from inside and does nothing. Programs do not inherit that.
 	signal.Notify(make(chan os.Signal, 1), heard()...)
-	before := posture()
+	own := openPosture()
+	before := readPosture(own)
 	for {
 		var o Order
 		files, err := Receive(FdSocket, &o)
@@ -42,15 +44,16 @@ func Init() error {
 		if err != nil {
 			return err
 		}
-		if err := serve(o, files, before); err != nil {
+		changed := func() bool { return readPosture(own) != before }
+		if err := serve(o, files, changed); err != nil {
 			return err
 		}
 	}
 }
 
-// serve takes one program from its begin to the end of all that it left. Before is this process's posture,
-// which no program changed, as one that did was the last.
-func serve(o Order, files []*os.File, before string) error {
+// serve takes one program from its begin to the end of all that it left. Changed says whether this
+// process's posture is another one than at first: no program before changed it, as one that does is the last.
+func serve(o Order, files []*os.File, changed func() bool) error {
 	handle := -1
 	pid, refused := begin(o, files, &handle)
 	for _, f := range files {
@@ -64,7 +67,7 @@ func serve(o Order, files []*os.File, before string) error {
 		handles = append(handles, handle)
 		defer unix.Close(handle)
 	}
-	if err := Send(FdSocket, Word{}, handles...); err != nil {
+	if err := Send(FdSocket, &Word{}, handles...); err != nil {
 		return err
 	}
 	status, err := await(pid)
@@ -74,7 +77,7 @@ func serve(o Order, files []*os.File, before string) error {
 	if err := clear(); err != nil {
 		return err
 	}
-	return Send(FdSocket, Word{Status: uint32(status), Left: leaves() || posture() != before})
+	return Send(FdSocket, &Word{Status: uint32(status), Left: leaves() || changed()})
 }
 
 // heard are the signals that would end this process: the kernel keeps those away from
@@ -151,12 +154,13 @@ func lookup(name string, env []string) (string, error) {
 }
 
 func executable(file string) error {
-	st, err := os.Stat(file)
-	if err == nil && st.IsDir() {
-		err = unix.EACCES
-	}
+	var st unix.Stat_t
+	err := unix.Access(file, unix.X_OK) // first, as most directories do not have it
 	if err == nil {
-		err = unix.Access(file, unix.X_OK)
+		err = unix.Stat(file, &st)
+	}
+	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		err = unix.EACCES
 	}
 	if err != nil {
 		return &fs.PathError{Op: "execute", Path: file, Err: err}
@@ -180,33 +184,22 @@ func await(pid int) (status unix.WaitStatus, err error) {
 
 // clear ends all other processes of the container. The kernel reaches also what forks
 // at that moment; and the children of what has ended are this process's before
-// that is waited for.
+// that is waited for. So without a child nothing is left: what comes from outside is
+// its shim's to see.
 func clear() error {
-	if err := unix.Kill(-1, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-		return err
-	}
+	how := unix.WNOHANG
 	for {
-		_, err := unix.Wait4(-1, nil, 0, nil)
+		pid, err := unix.Wait4(-1, nil, how, nil)
 		switch {
 		case errors.Is(err, unix.ECHILD):
 			return nil
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return err
+		case err == nil && pid == 0:
+			if err := unix.Kill(-1, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+			how = 0
 		}
 	}
-}
-
-// leaves says whether there are System V objects, which outlive the processes that
-// made them. Where that cannot be read, there may be some.
-func leaves() bool {
-	for _, kind := range []string{"shm", "sem", "msg"} {
-		text, err := os.ReadFile("/proc/sysvipc/" + kind)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the kernel has none
-		}
-		if err != nil || bytes.Count(text, []byte{'\n'}) > 1 { // the first line says what the columns are
-			return true
-		}
-	}
-	return false
 }

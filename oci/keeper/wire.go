@@ -6,7 +6,6 @@ package keeper
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,20 +26,19 @@ const (
 
 // Order is a program to begin. With it come its standard input, output and errors.
 type Order struct {
-	Args []string `json:"args"`
-	Env  []string `json:"env"`
-	Dir  string   `json:"dir"`
+	Args, Env []string
+	Dir       string
 }
 
 // Word is what became of it: first whether it began, then how it ended. With the first
 // comes a handle of its process, by which the host knows it.
 type Word struct {
-	Failure string `json:"failure,omitempty"` // it did not begin: one of those below
-	Text    string `json:"text,omitempty"`    // the error, for the log
+	Failure string // it did not begin: one of those below
+	Text    string // the error, for the log
 
-	Status uint32 `json:"status,omitempty"` // as wait says it
+	Status uint32 // as wait says it
 	// Left says that it left something behind that goes only with the container.
-	Left bool `json:"left,omitempty"`
+	Left bool
 }
 
 // Why a program did not begin.
@@ -51,16 +49,18 @@ const (
 	Refused    = "refused" // anything else
 )
 
-// MaxOrder bounds one message; what the kernel takes at execve is more, as JSON may be
-// longer than what it says.
+// MaxOrder bounds one message. What the kernel takes at execve is less.
 const MaxOrder = 4 << 20
 
+// Message is an order or a word.
+type Message interface {
+	pack() []byte
+	unpack(body []byte) error
+}
+
 // Send writes a message, and the files that go with it.
-func Send(socket int, message any, files ...int) error {
-	body, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
+func Send(socket int, message Message, files ...int) error {
+	body := message.pack()
 	if len(body) > MaxOrder {
 		return fmt.Errorf("message has %d bytes, at most %d are taken", len(body), MaxOrder)
 	}
@@ -86,7 +86,7 @@ func Send(socket int, message any, files ...int) error {
 const maxFiles = 4
 
 // Receive reads a message, and the files that came with it, which are the caller's.
-func Receive(socket int, message any) (files []*os.File, err error) {
+func Receive(socket int, message Message) (files []*os.File, err error) {
 	defer func() {
 		if err != nil {
 			for _, f := range files {
@@ -107,7 +107,7 @@ func Receive(socket int, message any) (files []*os.File, err error) {
 	if files, err = fill(socket, body, files); err != nil {
 		return files, err
 	}
-	return files, json.Unmarshal(body, message)
+	return files, message.unpack(body)
 }
 
 // fill reads until buf is full.

@@ -5,6 +5,7 @@ package ordered
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -52,7 +53,7 @@ func (k *Keeper) Begin(p *specs.Process, in, out, errs *os.File) (pid int, err e
 		defer null.Close()
 		in = null
 	}
-	order := keeper.Order{Args: p.Args, Env: p.Env, Dir: p.Cwd}
+	order := &keeper.Order{Args: p.Args, Env: p.Env, Dir: p.Cwd}
 	if err := keeper.Send(k.socket, order, int(in.Fd()), int(out.Fd()), int(errs.Fd())); err != nil {
 		return 0, fmt.Errorf("reach the keeper: %w", err)
 	}
@@ -72,15 +73,29 @@ func (k *Keeper) Begin(p *specs.Process, in, out, errs *os.File) (pid int, err e
 // one it is the keeper's, which is in the same container.
 func pidOf(files []*os.File, keeper int) int {
 	if len(files) == 1 {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", files[0].Fd()))
-		for line := range strings.Lines(string(text)) {
-			var pid int
-			if n, _ := fmt.Sscanf(line, "Pid:\t%d", &pid); err == nil && n == 1 && pid > 0 {
-				return pid
-			}
+		if pid := pidIn(fmt.Sprintf("/proc/self/fdinfo/%d", files[0].Fd())); pid > 0 {
+			return pid
 		}
 	}
 	return keeper
+}
+
+// pidIn is the number in what the kernel says of a handle; 0: there is none. It makes no more calls than it must.
+func pidIn(file string) (pid int) {
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	text := make([]byte, 512) // of some 80
+	n, err := unix.Read(fd, text)
+	if err != nil {
+		return 0
+	}
+	_, line, _ := strings.Cut(string(text[:n]), "\nPid:\t")
+	line, _, _ = strings.Cut(line, "\n")
+	pid, _ = strconv.Atoi(line) // an error: 0
+	return pid
 }
 
 // refusal is why a program did not begin, by its keeper's word.

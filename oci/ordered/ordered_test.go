@@ -34,7 +34,7 @@ func TestForgedEnd(t *testing.T) {
 			for _, f := range files {
 				defer f.Close()
 			}
-			if err := keeper.Send(int(files[1].Fd()), keeper.Word{Status: c.said}); err != nil {
+			if err := keeper.Send(int(files[1].Fd()), &keeper.Word{Status: c.said}); err != nil {
 				t.Fatal(err)
 			}
 			if got, _, err := k.Await(); err != nil || got != c.want {
