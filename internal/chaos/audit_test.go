@@ -23,7 +23,6 @@ type audit struct {
 	first  string // violation
 	tally  tally
 	begun  map[string]bool          // ranks of attempts whose program began
-	images map[string]bool          // of these, such as their machine does not know of any more: its disk is of an image
 	ends   map[string]int           // with which code programs ended by themselves
 	ran    map[string]time.Duration // how long programs of ranks of attempts did
 	alive  map[string]*container    // by job and rank
@@ -35,7 +34,7 @@ type audit struct {
 }
 
 func newAudit(w *world) *audit {
-	return &audit{w: w, begun: map[string]bool{}, images: map[string]bool{}, ends: map[string]int{}, ran: map[string]time.Duration{}, alive: map[string]*container{}, acked: map[job.Number]string{},
+	return &audit{w: w, begun: map[string]bool{}, ends: map[string]int{}, ran: map[string]time.Duration{}, alive: map[string]*container{}, acked: map[job.Number]string{},
 		uuids: map[job.Number]string{}, cancel: map[job.Number]bool{}, vague: map[job.Number]bool{}, tally: newTally()}
 }
 
@@ -139,15 +138,11 @@ func keys[V any](m map[job.Number]V) (out []job.Number) {
 
 // begin is the begin of a program, before it runs.
 func (a *audit) begin(m *machine, c *container) {
-	heard := a.w.heard(c.id)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tally.begun++
 	once, who := c.uuid+" "+c.id.String(), fmt.Sprintf("%s %d", c.uuid, c.id.Rank)
-	switch {
-	case a.images[once] && !heard: // where nobody had heard that it began there, it is ordered again
-		a.tally.seen["begun again as a disk was of an image"]++
-	case a.begun[once]:
+	if a.begun[once] {
 		a.violated("rank %s runs twice", c.id)
 	}
 	a.begun[once], c.began = true, a.w.now()
@@ -169,17 +164,6 @@ func (a *audit) begin(m *machine, c *container) {
 		a.violated("%d cores of %s are in use", cores, m.name)
 	}
 	a.w.note("%s begins %s", m.name, c.id)
-}
-
-// imaged says that a machine has a disk that knows nothing of what began on it.
-func (a *audit) imaged(ranks map[job.RankID]*rank) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id, r := range ranks { // into a set
-		if r.begun {
-			a.images[r.order.UUID+" "+id.String()] = true
-		}
-	}
 }
 
 // end is the end of a program.

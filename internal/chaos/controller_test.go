@@ -27,7 +27,6 @@ import (
 	"gbatch/internal/ctld/samples"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
-	"gbatch/internal/job"
 	"gbatch/internal/replica"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
@@ -333,30 +332,6 @@ func (w *world) leading() *process {
 		}
 	}
 	return nil
-}
-
-// heard says whether a controller knows that a rank has begun.
-func (w *world) heard(id job.RankID) bool {
-	running := []*process{}
-	if w.ctl != nil {
-		running = append(running, w.ctl.running())
-	}
-	for _, m := range w.members {
-		running = append(running, m.running())
-	}
-	for _, p := range running {
-		if p == nil {
-			continue
-		}
-		j := p.loop.View().Job(id.Job)
-		if j == nil || j.Attempt == nil || j.Attempt.Attempt != id.Attempt {
-			continue
-		}
-		if r := j.Attempt.Ranks[id.Rank]; r.Phase.Begun() || r.Exit != nil {
-			return true
-		}
-	}
-	return false
 }
 
 var errDown = errors.New("connection refused")

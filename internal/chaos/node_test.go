@@ -181,8 +181,6 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 		m.mu.Lock()
 		if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
 			m.disks++
-		} else {
-			m.w.audit.imaged(m.ranks)
 		}
 		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
 		m.mu.Unlock()

@@ -189,7 +189,7 @@ func (a *attempts) assign(s sched.Start) {
 	names := make([]string, len(s.Ranks))
 	for i, alloc := range s.Ranks {
 		n := a.nodes.get(alloc.Node)
-		at.Ranks = append(at.Ranks, state.Rank{Alloc: alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Model: n.ModelOf(alloc), Cluster: n.Inventory.Cluster})
+		at.Ranks = append(at.Ranks, state.Rank{Alloc: alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Knew: n.Knows, Model: n.ModelOf(alloc), Cluster: n.Inventory.Cluster})
 		names[i] = alloc.Node
 	}
 	waited := a.out.Now - j.Since

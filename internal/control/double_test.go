@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // TestDouble: a machine with the state directory of a node that is another one is
@@ -52,6 +53,12 @@ func TestDouble(t *testing.T) {
 	if _, ok := applyTo(w, NodeAlive{Name: "n1", Instance: "i", Boot: "two"}).(*state.Refusal); !ok {
 		t.Error("it keeps the node alive while the disk is full")
 	}
+	before := w.now
+	w.now += w.cfg.SuspectTime
+	if _, ok := applyTo(w, NodeAlive{Name: "n1", Instance: "i", Boot: "two"}).(*state.Refusal); !ok {
+		t.Error("a restart that cannot be recorded is told what to run while the disk is full")
+	}
+	w.now = before
 
 	other.Ranks = said.Ranks // restarted
 	refused("with its ranks", "restarted")
@@ -103,5 +110,54 @@ func TestToldAgain(t *testing.T) {
 	said.Again = true
 	if w.apply(said); w.c.nodes.get("n1").Version <= before {
 		t.Error("the version is the same")
+	}
+}
+
+// TestOlderDisk: what a node was given and does not list after a restart did not begin, unless its disk is of an older state:
+// then nobody can tell.
+func TestOlderDisk(t *testing.T) {
+	const told = 1000 * sched.Second
+	for name, tc := range map[string]struct {
+		said, knows, later sched.Time
+		lists, restarted   bool
+		want               job.State
+	}{
+		"its disk is as new":               {said: told, knows: told, want: job.Assigned},
+		"its disk had not been written":    {said: told, knows: told - sched.Minute, want: job.Assigned},
+		"of an older image":                {said: told, knows: told - sched.Minute - 1, want: job.Failed},
+		"nothing on it":                    {said: told, want: job.Failed},
+		"it was never told anything":       {want: job.Assigned},
+		"of one before it said more":       {said: told, later: told + 2*sched.Minute, knows: told, want: job.Failed},
+		"of an older image, and it has it": {said: told, lists: true, want: job.Assigned},
+		"another controller leads":         {said: told, restarted: true, want: job.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.node("n1", 4, gpus{}, "i")
+			said := NodeSync{Name: "n1", Instance: "i", Boot: "one", Hash: w.c.nodes.get("n1").Hash, Knows: tc.said}
+			w.apply(said)
+			spec := &job.Spec{Name: "t"}
+			spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+			w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+			w.schedule()
+			if tc.later > 0 {
+				said.Knows = tc.later
+				w.apply(said)
+			}
+			if tc.restarted {
+				w.restart()
+			}
+			w.now += w.cfg.SuspectTime
+			said.Boot, said.Knows = "two", tc.knows
+			if tc.lists {
+				said.Ranks = []node.RankStatus{{ID: w.c.jobs.get(1).RankID(0), Phase: node.PhaseAccepted}}
+			}
+			if why := w.apply(said).(syncAnswer).Double; why != "" {
+				t.Fatal(why)
+			}
+			if j := w.c.jobs.get(1); j.State != tc.want || j.State == job.Failed && !strings.Contains(j.Text, "an older state of its disk") {
+				t.Errorf("the job is %s %s: %s; want %s", j.State, j.Reason, j.Text, tc.want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"gbatch/internal/control/fit"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -15,7 +16,10 @@ func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 		return none{}, s.nodes.noNode(e.Name)
 	}
 	if why := s.cfg.patience().OtherMachine(s.now, old, e.Boot, false); why != "" {
-		return none{}, &state.Refusal{Code: state.Conflict, Message: otherMachine(e.Name, why)}
+		return none{}, &state.Refusal{Code: state.Conflict, Message: fit.NotTheNode(e.Name, why)}
+	}
+	if old.Boot != "" && e.Boot != "" && old.Boot != e.Boot { // see fit.Older: it is told nothing before
+		return none{}, &state.Refusal{Code: state.Conflict, Message: "node " + e.Name + " was restarted, and there is no room to record that", Hint: "make room on the controller's disk: the node is taken in then"}
 	}
 	n := *old
 	n.LastSeen, n.Heard, n.Suspect = s.now, s.now, false

@@ -3,6 +3,8 @@ package control
 import (
 	"fmt"
 
+	"gbatch/internal/control/fit"
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -30,30 +32,12 @@ func (e NodeSync) double(s *step) string {
 		v.Double += ", at " + e.From
 	}
 	s.nodes.set(v)
-	return otherMachine(e.Name, why)
-}
-
-// otherMachine is what a machine is told that says it is a node and is not believed.
-func otherMachine(name, why string) string {
-	return fmt.Sprintf("this is not the machine that is node %s: %s", name, why)
+	return fit.NotTheNode(e.Name, why)
 }
 
 // unlisted are the ranks that began on the node and that it does not list, by job.
 func (e NodeSync) unlisted(s *step) map[job.Number]bool {
-	listed := map[job.RankID]bool{}
-	for _, st := range e.Ranks {
-		listed[st.ID] = true
-	}
-	out := map[job.Number]bool{}
-	for _, num := range s.nodes.get(e.Name).Jobs {
-		j := s.jobs.get(num)
-		for i, r := range j.Attempt.Ranks {
-			if r.Alloc.Node == e.Name && r.Phase.Begun() && !listed[j.RankID(i)] {
-				out[num] = true
-			}
-		}
-	}
-	return out
+	return ranks.Unlisted(s.nodes.get(e.Name), &s.jobs.table, e.Ranks, func(r state.Rank) bool { return r.Phase.Begun() })
 }
 
 // forgotten ends the ranks that had begun on a node which does not know them, though it
@@ -70,4 +54,12 @@ func (e NodeSync) forgotten(s *step) {
 	s.attempts.lose(e.Name, fmt.Sprintf("node %s does not know it any more; how its program ended is not known", e.Name), func(j *state.Job, r state.Rank) bool {
 		return lost[j.Number] && r.Phase == node.PhaseRunning
 	})
+}
+
+// older ends the ranks that a node does not list which came back with an older state of its disk, as of an image: see fit.Older.
+func (e NodeSync) older(s *step) {
+	n := s.nodes.get(e.Name)
+	of := func(r state.Rank) bool { return fit.Older(n, r, e.Knows) }
+	lost := ranks.Unlisted(n, &s.jobs.table, e.Ranks, of)
+	s.attempts.lose(e.Name, fit.OlderText(n), func(j *state.Job, r state.Rank) bool { return lost[j.Number] && of(r) })
 }

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // NodeSync is a node's word: who it is and every rank that it holds.
@@ -30,9 +31,10 @@ type NodeSync struct {
 	Ahead bool
 	Next  job.Number
 
-	Seen  uint64 // the version of the desired set that the node has
-	Again bool   // that one lacked something, so the node is to be told once more
-	From  string // where it calls from, for people
+	Knows sched.Time // when the node was last answered, as its disk tells; 0: it does not
+	Seen  uint64     // the version of the desired set that the node has
+	Again bool       // that one lacked something, so the node is to be told once more
+	From  string     // where it calls from, for people
 }
 
 // syncAnswer answers NodeSync. The desired set is in the View.
@@ -62,6 +64,9 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	if old.Instance != e.Instance {
 		s.attempts.lose(e.Name, fmt.Sprintf("node %s failed: its node came back with an empty state directory", e.Name), func(_ *state.Job, r state.Rank) bool { return r.Instance != e.Instance })
 		old = s.nodes.get(e.Name)
+	} else if old.Boot != e.Boot && old.Boot != "" && e.Boot != "" {
+		e.older(s)
+		old = s.nodes.get(e.Name)
 	}
 	n := *old
 	s.nodes.before, n.Said = n.Said, s.now
@@ -71,7 +76,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 		s.nodes.booted = s.cfg.patience().Over(s.now, &n)
 	}
 	n.Instance, n.Boot, n.LastSeen, n.Heard = e.Instance, e.Boot, s.now, s.now
-	n.Suspect, n.Lost, n.Double = false, false, ""
+	n.Knows, n.Suspect, n.Lost, n.Double = e.Knows, false, false, ""
 	n.Unhealthy = e.Unhealthy
 	fit.Take(&n, e.Hash, e.Inventory)
 	s.nodes.set(reboot.Said(n, e.Reboot, e.Checked))

@@ -71,7 +71,7 @@ func (a *attempts) give(j, before *state.Job) *state.Job {
 	n := a.nodes.get(r.Alloc.Node)
 	at := &state.Attempt{
 		Attempt: j.Tries + 1, Start: a.out.Now, Given: a.out.Now, Behind: before.Number, Partition: before.Attempt.Partition, Image: j.Image(a.jobs.get(j.Parent)),
-		Ranks: []state.Rank{{Alloc: r.Alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Model: r.Model, Cluster: r.Cluster}},
+		Ranks: []state.Rank{{Alloc: r.Alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Knew: n.Knows, Model: r.Model, Cluster: r.Cluster}},
 	}
 	j = a.jobs.change(j, fmt.Sprintf("given to %s ahead, behind %s", n.Name, before.ID()), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1

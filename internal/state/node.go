@@ -29,6 +29,8 @@ type Node struct {
 	Trouble     *Trouble          `json:"trouble,omitempty"`     // jobs that failed there in a row, nil if none
 	Unsure      bool              `json:"unsure,omitempty"`      // a backup was restored: what it has beyond that is not gone yet
 
+	Knows sched.Time `json:"knows,omitempty"` // when it was last answered, as it says; stored each KnowsEvery
+
 	Partitions []string `json:"-"` // that it is in, by the rules in force
 
 	Past []NodeChange `json:"-"` // what became of it lately, the newest last; stored under KindPast
@@ -52,8 +54,12 @@ type Node struct {
 // that comes or goes changes its node, and almost never what is stored of it.
 func AlikeOnDisk(a, b *Node) bool { return reflect.DeepEqual(onDisk(*a), onDisk(*b)) }
 
+// KnowsEvery is how far what is stored of Node.Knows is behind at most, while the node is heard.
+const KnowsEvery = sched.Hour
+
 // onDisk is the node without what is not stored.
 func onDisk(n Node) Node {
+	n.Knows -= n.Knows % KnowsEvery
 	n.Partitions, n.Past, n.Unhealthy, n.Refused, n.LastSeen, n.Heard, n.Said, n.Double, n.Suspect, n.Lost = nil, nil, nil, Refused{}, 0, 0, 0, "", false, false
 	n.Prepulls, n.Jobs, n.Version = nil, nil, 0
 	return n

@@ -9,11 +9,11 @@ import (
 )
 
 // TestAlikeOnDisk sets each field of a node by itself: two nodes are alike on disk
-// if, and only if, their records are.
+// if, and only if, their records are. Knows is written down when it is much later.
 func TestAlikeOnDisk(t *testing.T) {
 	values := map[string]any{
 		"Name": "n", "Instance": "i", "Boot": "b", "Hash": "h", "Drained": "fan (op)", "Double": "m", "Faults": uint64(1), "Version": uint64(1),
-		"Unsure": true, "Suspect": true, "Lost": true, "Inventory": Inventory{Inventory: node.Inventory{CPUs: 1}}, "Reboot": &Reboot{By: "op"}, "Trouble": &Trouble{Why: "w"},
+		"Knows": KnowsEvery, "Unsure": true, "Suspect": true, "Lost": true, "Inventory": Inventory{Inventory: node.Inventory{CPUs: 1}}, "Reboot": &Reboot{By: "op"}, "Trouble": &Trouble{Why: "w"},
 		"DrainedGPUs": map[string]string{"GPU-a": "ECC"}, "Refused": Refused{Hash: "h"},
 	}
 	of := reflect.TypeFor[Node]()

@@ -76,6 +76,28 @@ func (p Patience) Next(n *state.Node) sched.Time {
 	return 0
 }
 
+// diskBehind is how far a node's disk may be behind what the node has said: it notes an answer within a second, and its
+// kernel writes that within half a minute.
+const diskBehind = sched.Minute
+
+// Older says whether a node that was started again, and whose disk tells when it was last answered, may have lost what it knew
+// of a rank that it was given: its disk is of an older state than that by which it has spoken. That a rank which it
+// does not list did not begin there is then not to be told from that it did and ended, and nothing of it was heard. Where
+// the disk is as new it did not begin.
+func Older(n *state.Node, r state.Rank, knows sched.Time) bool {
+	return knows+diskBehind < max(n.Knows, r.Knew)
+}
+
+// OlderText is what is said of such a rank.
+func OlderText(n *state.Node) string {
+	return fmt.Sprintf("node %s was started with an older state of its disk, which does not know it: whether its program ran is not known", n.Name)
+}
+
+// NotTheNode is what a machine is told that says it is a node and is not believed.
+func NotTheNode(name, why string) string {
+	return fmt.Sprintf("this is not the machine that is node %s: %s", name, why)
+}
+
 // OtherMachine is why a machine that says it is n, in another boot than the one that was heard
 // last, is not believed; empty: it is n, restarted. A machine that runs is heard well
 // within half of the time after which it is suspect. While it was silent for less, there may be two

@@ -86,6 +86,24 @@ func Pull(r state.Rank) string {
 	return fmt.Sprintf("pulled the image in %s on %s", took, r.Alloc.Node)
 }
 
+// Unlisted are those ranks of a kind that a node was given and that are not in its list, by job.
+func Unlisted(n *state.Node, jobs *state.Table, list []node.RankStatus, of func(state.Rank) bool) map[job.Number]bool {
+	listed := map[job.RankID]bool{}
+	for _, st := range list {
+		listed[st.ID] = true
+	}
+	out := map[job.Number]bool{}
+	for _, num := range n.Jobs {
+		j := jobs.Get(num)
+		for i, r := range j.Attempt.Ranks {
+			if r.Alloc.Node == n.Name && of(r) && !listed[j.RankID(i)] {
+				out[num] = true
+			}
+		}
+	}
+	return out
+}
+
 // OK says whether all that an attempt did ended well.
 func OK(a *state.Attempt) bool {
 	for _, r := range a.Ranks {

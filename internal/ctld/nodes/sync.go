@@ -85,8 +85,11 @@ func (s *Exchange) exchange(ctx context.Context, in *SyncInput) (*api.SyncRespon
 			ev.Loads = append(ev.Loads, idle.Load{UUID: g.UUID, Permille: int(*g.Utilization * 10)})
 		}
 	}
-	if told, ok := s.told(q.Records); ok && !s.Loop.Was(told.Point) {
-		ev.Ahead, ev.Next = true, told.Next+sinceTold
+	if told, ok := s.told(q.Records); ok {
+		ev.Knows = told.At
+		if !s.Loop.Was(told.Point) {
+			ev.Ahead, ev.Next = true, told.Next+sinceTold
+		}
 	}
 	told := in.Name
 	if q.WaitMS > 0 {
