@@ -39,7 +39,7 @@ func TestDataInAndOut(t *testing.T) {
 	s3.Put("lab/data/a", "2\n")
 	s3.Put("lab/data/b/c", "40\n")
 	hidden := "e2e-hidden-" + rand.Text()
-	work := s.write(doc{name: "sum", storage: []any{"/project"}, command: sh(`mkdir /out
+	work := s.write(doc{name: "sum", env: map[string]string{"TOKEN": "the secret wins over this"}, storage: []any{"/project"}, command: sh(`mkdir /out
 printf %s "$TOKEN" | sha256sum | cut -c1-64
 echo '{"percentComplete":50,"name":"half"}' >/out/p.json
 until cmp -s /var/secrets/TOKEN /project/expect; do sleep 0.1; done

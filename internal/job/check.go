@@ -135,6 +135,7 @@ func under(p, dir string) bool {
 // checkData looks at what data and secrets need of each other.
 func (d *decoder) checkData(gn *node, s *Spec) {
 	d.checkFiles(gn, s)
+	d.checkVariables(gn, s)
 	g := s.Gbatch
 	if g.RequireProgress && g.ProgressFile == "" {
 		d.ProblemAt(gn, "requireProgress", "needs the \"progressFile\" that it is about", "")
@@ -154,6 +155,15 @@ func (d *decoder) checkData(gn *node, s *Spec) {
 	for i, in := range g.Inputs {
 		if k, ok := mounted[in.Path]; ok && in.Path != "" {
 			d.ProblemAt(gn, "inputs", fmt.Sprintf("[%d] has the path of request.docker.storage[%d], %s", i, k, document.Quote(in.Path)), "give it a path of its own, below the mount for example")
+		}
+	}
+}
+
+// checkVariables tells of variables that no program sees, as a secret has their name.
+func (d *decoder) checkVariables(gn *node, s *Spec) {
+	for _, secret := range s.Gbatch.Secrets {
+		if _, ok := s.Request.Docker.Environment[secret.Name]; ok {
+			d.Note(gn.Child("secrets"), fmt.Sprintf("name %s, as request.docker.environment does: the program gets the secret", document.Quote(secret.Name)))
 		}
 	}
 }

@@ -54,6 +54,20 @@ gbatch.secrets[1]: secret B: its value must not contain a zero byte`
 	}
 }
 
+// TestSecretAndVariable: who gives a variable and a secret one name hears which one the
+// program gets.
+func TestSecretAndVariable(t *testing.T) {
+	s, err := Parse([]byte(`{"name": "n", "request": {"resources": {"cpus": 1, "cpuMemoryGb": 1, "gpus": 0}, "docker": {"image": "i", "command": "true",
+		"environment": {"TOKEN": "seen by all", "OTHER": "x"}}, "scheduling": {}}, "gbatch": {"secrets": ["TOKEN", "MORE"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Note{{Path: "gbatch.secrets", Message: `name "TOKEN", as request.docker.environment does: the program gets the secret`}}
+	if diff := cmp.Diff(want, s.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
 func problemLines(err error) string {
 	var b strings.Builder
 	for _, p := range err.(Problems) {
