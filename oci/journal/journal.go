@@ -209,8 +209,8 @@ func entryOf(line []byte) (e entry, ok bool) {
 }
 
 func (g *Guest) take(e entry) {
-	if e.Record != nil {
-		g.Record = e.Record
+	if e.Record != nil { // somebody asks for it, again where it did not begin before
+		g.Record, g.Over = e.Record, false
 	}
 	if e.BegunMS > 0 {
 		g.Begun = time.UnixMilli(e.BegunMS)

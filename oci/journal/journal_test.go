@@ -103,6 +103,34 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// TestAgain: a guest that was not begun and is let go of may be asked for again in the same container, as when the
+// daemon died before it began. It is not over then.
+func TestAgain(t *testing.T) {
+	dir, _ := made(t)
+	j, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := errors.Join(j.Over("c"), j.Record("c", "again"), j.Begun("c")); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := Find(dir, "c"); err != nil || g.Over || g.Begun.IsZero() {
+		t.Errorf("asked for again: %+v, %v", g, err)
+	}
+	if err := errors.Join(j.Ended("c", result.Exit{}), j.Over("c")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if g, err := Find(dir, "c"); err != nil || !g.Over || g.Exit == nil {
+			t.Errorf("let go of again: %+v, %v", g, err)
+		}
+		if err := Shorten(dir, func(json.RawMessage) any { return 1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTorn: a journal that breaks off anywhere says what its whole lines do, and the next line is read.
 func TestTorn(t *testing.T) {
 	_, text := made(t)
