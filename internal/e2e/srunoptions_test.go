@@ -41,7 +41,7 @@ srun -n1 -N1 -c 1 --exact nproc
 			got = append(got, l)
 		}
 	}
-	want := []string{"held", "kill 137", "goes on 0", "goes on 1", "goes on 3", "wait 137", "time 143", "got it", "got it", "signal 6", "term 143",
+	want := []string{"held", "kill 143", "goes on 0", "goes on 1", "goes on 3", "wait 137", "time 143", "got it", "got it", "signal 6", "term 143",
 		"0: 0 of 0", "1: 1 1", "2: 2 2", "3: 3 3", "none 1", "out", "err", "1"}
 	if diff := cmp.Diff(want, got); diff != "" || endOf(d) != finished {
 		t.Errorf("(-want +got):\n%s\n%s\n%s", diff, s.must("glog", id), describe(d))

@@ -122,12 +122,12 @@ func octal(n int) string {
 	return octal(n/8) + itoa(n%8)
 }
 
-// taskWords splits the line of a program for one task: %t is its number, %o the
-// number in its node.
-func taskWords(line string, id, local int) ([]string, error) {
+// taskWords splits the line of a program for one task: %t is its number, and so is
+// %o, the place in its line, where that is for all tasks that none is named for.
+func taskWords(line string, id int) ([]string, error) {
 	list, err := words.Split(line)
 	for k := range list {
-		list[k] = strings.NewReplacer("%t", itoa(id), "%o", itoa(local)).Replace(list[k])
+		list[k] = strings.NewReplacer("%t", itoa(id), "%o", itoa(id)).Replace(list[k])
 	}
 	return list, err
 }

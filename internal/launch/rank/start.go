@@ -187,7 +187,7 @@ func (g *group) begin(t *task) (<-chan ending, error) {
 			return nil, fmt.Errorf("no program is named for task %d", t.ID)
 		}
 		var err error
-		if args, err = taskWords(line, t.ID, t.Local); err != nil {
+		if args, err = taskWords(line, t.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -72,8 +72,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestMulti(t *testing.T) {
-	got, err := parseMulti("# who does what\n0-1,3 a %t\n1\tb\n* c\n", nil)
-	if diff := cmp.Diff(map[int]string{0: "a %t", 1: "a %t", 3: "a %t", launch.AnyTask: "c"}, got); diff != "" || err != nil {
+	got, err := parseMulti("# who does what\n0-1,3 a %t %o\n1\tb\n* c %o\n", nil)
+	if diff := cmp.Diff(map[int]string{0: "a %t 0", 1: "a %t 1", 3: "a %t 2", launch.AnyTask: "c %o"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, bad := range []string{"0", "x prog", "3-1 prog", "0-99999999 prog"} {

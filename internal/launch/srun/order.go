@@ -207,6 +207,7 @@ func parseMulti(text string, _ []string) (map[int]string, error) {
 			rest = program
 			continue
 		}
+		offset := 0 // of a task among those of its line
 		for part := range strings.SplitSeq(tasks, ",") {
 			low, high, ranged := strings.Cut(part, "-")
 			if !ranged {
@@ -219,8 +220,9 @@ func parseMulti(text string, _ []string) (map[int]string, error) {
 			}
 			for id := from; id <= to; id++ {
 				if _, seen := programs[id]; !seen {
-					programs[id] = program
+					programs[id] = strings.ReplaceAll(program, "%o", strconv.Itoa(offset))
 				}
+				offset++
 			}
 		}
 	}

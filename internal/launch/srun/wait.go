@@ -133,7 +133,7 @@ func (r *run) exited(w *watch, l *link, task int, x launch.Exit) {
 	if bad && r.o.killBad && !r.killed && r.ended.left > 0 {
 		r.ended.tell()
 		fmt.Fprintf(os.Stderr, "srun: Terminating StepId=%d.%d\n", r.info.Job, r.layout.Step)
-		r.abort(w, 0)
+		r.abort(w, killWait)
 	}
 	if r.o.waitS > 0 && r.ended.left == r.layout.Tasks-1 {
 		w.others.Reset(time.Duration(r.o.waitS) * time.Second)
