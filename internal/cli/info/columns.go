@@ -16,7 +16,7 @@ import (
 var nodeColumns = table.Set[nodeRow]{
 	{Letters: "N", Title: "NAME", Least: 8, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, human.Hosts(r.names)...) }},
 	{Letters: "P", Title: "CLUSTER", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return strconv.AppendInt(b, int64(r.cluster), 10) }},
-	{Title: "PARTITION", Least: 8, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return human.OrDash(b, r.partitions) }},
+	{Title: "PARTITION", Least: 8, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return human.OrDash(b, short(r.partitions)) }},
 	{Letters: "T", Title: "STATE", Color: stateColor, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, r.state...) }},
 	{Letters: "t", Title: "ST", Color: stateColor, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return append(b, r.short()...) }},
 	{Letters: "D", Title: "NODES", Right: true, Cell: func(_ *table.View, b []byte, r *nodeRow) []byte { return strconv.AppendInt(b, int64(len(r.names)), 10) }},
@@ -137,6 +137,25 @@ func (r *nodeRow) short() string {
 		return "drng"
 	}
 	return "drain"
+}
+
+// listWidth is how much of a list of names is shown in a line of the table.
+const listWidth = 24
+
+// short is a list of names as far as listWidth goes, the first at least, and how many
+// more there are: one node may be in all partitions of a site.
+func short(list string) string {
+	if len(list) <= listWidth {
+		return list
+	}
+	shown := max(strings.LastIndexByte(list[:listWidth], ','), 0)
+	if shown == 0 {
+		shown = strings.IndexByte(list, ',')
+	}
+	if shown < 0 { // one long name
+		return list
+	}
+	return fmt.Sprintf("%s,+%d", list[:shown], strings.Count(list[shown:], ","))
 }
 
 func newNodeRow(n *api.Node) *nodeRow {

@@ -17,3 +17,15 @@ func TestShortState(t *testing.T) {
 		}
 	}
 }
+
+// TestShortLists: a list of partitions is cut behind a name, and says how many are left out.
+func TestShortLists(t *testing.T) {
+	for list, want := range map[string]string{
+		"": "", "gpu": "gpu", "gpu,long,short,night,day": "gpu,long,short,night,day", "gpu,long,short,night,days": "gpu,long,short,night,+1",
+		"a-partition-with-a-long-name": "a-partition-with-a-long-name", "a-partition-with-a-long-name,b,c": "a-partition-with-a-long-name,+2",
+	} {
+		if got := short(list); got != want {
+			t.Errorf("%s: %s, want %s", list, got, want)
+		}
+	}
+}
