@@ -323,6 +323,9 @@ func (k *kept) setup(s *shim, l *lodger) error {
 // end ends the container, and what was opened for it.
 func (k *kept) end() {
 	k.keeper.Close() // it ends by itself, if it lives
+	if err := k.book.Sync(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	select {
 	case <-k.gone:
 	case <-time.After(killTimeout):

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -109,7 +110,20 @@ func (k *Kept) start(g Guest, spec *specs.Spec, cfg ShimConfig, h handed.Handove
 	if err != nil {
 		return nil, err
 	}
-	if l.tooLong() {
+	env, err := h.EnvFile()
+	if err != nil {
+		return nil, err
+	}
+	files := h.List()
+	if env != nil {
+		defer env.Close()
+		files = append(files, env)
+	}
+	text, err := json.Marshal(assignment{Guest: l, Env: env != nil})
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > message.MaxLine/2 {
 		return nil, fmt.Errorf("%w for a program with arguments of this length", ErrGone)
 	}
 	ours, theirs, err := message.Pair()
@@ -117,17 +131,7 @@ func (k *Kept) start(g Guest, spec *specs.Spec, cfg ShimConfig, h handed.Handove
 		return nil, err
 	}
 	defer theirs.Close()
-	files := append([]*os.File{theirs}, h.List()...)
-	env, err := h.EnvFile()
-	if err != nil {
-		ours.Close()
-		return nil, err
-	}
-	if env != nil {
-		defer env.Close()
-		files = append(files, env)
-	}
-	if err := message.Send(k.feed, assignment{Guest: l, Env: env != nil}, files...); err != nil {
+	if err := message.SendText(k.feed, text, append([]*os.File{theirs}, files...)...); err != nil {
 		ours.Close()
 		return nil, errors.Join(ErrGone, err)
 	}

@@ -1,7 +1,6 @@
 package oci
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"gbatch/oci/held"
 	"gbatch/oci/journal"
 	"gbatch/oci/logs"
-	"gbatch/oci/message"
 	"gbatch/oci/result"
 )
 
@@ -39,18 +37,14 @@ func newLodger(g Guest, spec *specs.Spec, cfg ShimConfig) (*lodger, error) {
 	if err := checkShimConfig(spec, cfg); err != nil {
 		return nil, err
 	}
-	l := &lodger{Name: g.Name, Dir: g.Dir, Config: cfg, Process: spec.Process}
+	program := *spec.Process
+	program.Capabilities, program.Rlimits = nil, nil
+	l := &lodger{Name: g.Name, Dir: g.Dir, Config: cfg, Process: &program}
 	l.Config.Layers = nil
 	if r := spec.Linux.Resources; r != nil && r.CPU != nil {
 		l.CPUs = r.CPU.Cpus
 	}
 	return l, nil
-}
-
-// tooLong says that a message cannot have all of it.
-func (l *lodger) tooLong() bool {
-	text, err := json.Marshal(l)
-	return err != nil || len(text) > message.MaxLine/2
 }
 
 // AdoptGuest is Adopt for a guest.

@@ -168,7 +168,7 @@ func conclude(s *shim, exit result.Exit) {
 	s.setPhase(PhaseExited, 0)
 }
 
-// record notes durably how a program ended.
+// record notes how a program ended.
 func record(s *shim, exit result.Exit) error {
 	if s.lodger == nil {
 		return result.Write(".", exit)

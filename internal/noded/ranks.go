@@ -68,7 +68,17 @@ func lodges(a *Agent, owner job.RankID) bool {
 // leaving says whether a rank that nobody wants any more has not ended, or its
 // epilog has not.
 func (a *Agent) leaving() bool {
-	return a.hooks.Leaving() || slices.ContainsFunc(a.all(), (*rank.Rank).Leaves)
+	if a.hooks.Leaving() {
+		return true
+	}
+	a.mu.Lock() // each start asks: they are not put in order for it
+	defer a.mu.Unlock()
+	for _, r := range a.ranks {
+		if r.Leaves() {
+			return true
+		}
+	}
+	return false
 }
 
 // pulling says whether a rank waits for its image.

@@ -10,6 +10,9 @@ import (
 func Further(of *specs.Spec, program *specs.Process, cpus string) *specs.Spec {
 	spec := *of
 	spec.Process = program
+	if of.Process != nil {
+		program.Capabilities, program.Rlimits = of.Process.Capabilities, of.Process.Rlimits
+	}
 	if r := of.Linux.Resources; r != nil && r.CPU != nil {
 		linux, resources, cpu := *of.Linux, *r, *r.CPU
 		cpu.Cpus = cpus

@@ -120,9 +120,15 @@ func (j *Journal) Begun(guest string) error {
 	return j.note(entry{Guest: guest, BegunMS: time.Now().UnixMilli()}, true)
 }
 
-// Ended notes durably how the guest ended, once.
+// Ended notes how the guest ended, once. It is durable when the next one begins, or by Sync: until then a power
+// cut makes of it a guest that was lost as it ran.
 func (j *Journal) Ended(guest string, e result.Exit) error {
-	return j.note(entry{Guest: guest, Exit: result.Stamp(e)}, true)
+	return j.note(entry{Guest: guest, Exit: result.Stamp(e)}, false)
+}
+
+// Sync makes durable what was noted.
+func (j *Journal) Sync() error {
+	return os.NewSyscallError("sync the journal of guests", unix.Fdatasync(int(j.f.Fd())))
 }
 
 // Over notes that nobody asks for a guest any more.

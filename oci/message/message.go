@@ -24,6 +24,11 @@ func Send(conn *net.UnixConn, v any, files ...*os.File) error {
 	if err != nil {
 		return err
 	}
+	return SendText(conn, data, files...)
+}
+
+// SendText is Send for what is JSON already, and the callee's.
+func SendText(conn *net.UnixConn, data []byte, files ...*os.File) (err error) {
 	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
