@@ -8,7 +8,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/exporter"
@@ -112,17 +114,30 @@ func (f ranksForStreams) status(id job.RankID, uuid string) (r *rank.Rank, s nod
 	return r, r.Status()
 }
 
-// Container is that of a rank that runs here.
-func (f ranksForStreams) Container(id job.RankID, uuid string) (*oci.Container, error) {
-	r, s := f.status(id, uuid)
-	switch {
-	case r == nil || s.Exit != nil:
-		return nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
-	case s.Phase != node.PhaseRunning:
-		return nil, fmt.Errorf("rank %d of job %d is %s: it can be entered only while it runs", id.Rank, id.Job, s.Phase)
+// Container is that of a rank that runs here. A rank that is being taken over from an earlier daemon does so in a
+// moment, which is waited for.
+func (f ranksForStreams) Container(ctx context.Context, id job.RankID, uuid string) (*oci.Container, error) {
+	deadline := time.Now().Add(takeOverWait)
+	for {
+		r, s := f.status(id, uuid)
+		switch {
+		case r == nil || s.Exit != nil:
+			return nil, fmt.Errorf("rank %d of job %d has ended", id.Rank, id.Job)
+		case s.Phase == node.PhaseRunning:
+			return r.Container(), nil
+		case s.Phase != node.PhaseAccepted || r.Container() == nil || time.Now().After(deadline):
+			return nil, fmt.Errorf("rank %d of job %d is %s: it can be entered only while it runs", id.Rank, id.Job, s.Phase)
+		}
+		if client.Sleep(ctx, takeOverPause) != nil {
+			return nil, fmt.Errorf("rank %d of job %d is being taken over by the node's daemon, which was restarted: try again", id.Rank, id.Job)
+		}
 	}
-	return r.Container(), nil
 }
+
+const (
+	takeOverWait  = 10 * time.Second
+	takeOverPause = 20 * time.Millisecond
+)
 
 // Coming says that a rank is here and has not ended, or shall be begun.
 func (f ranksForStreams) Coming(id job.RankID, uuid string) bool {

@@ -348,15 +348,25 @@ func TestExecEnds(t *testing.T) {
 	if f := p.failure(); f.Code != 125 || !strings.Contains(f.Message, "the job goes on") {
 		t.Errorf("the daemon's end: %+v", f)
 	}
-	s.mu.Lock()
-	s.last = api.SyncRequest{}
-	s.mu.Unlock()
+	soon := make(chan error, 1)
+	s.edit = func(a *Agent) { // before it goes on with its ranks
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := (ranksForStreams{a}).Container(ctx, id, ""); err == nil || !strings.Contains(err.Error(), "is being taken over") {
+			t.Errorf("as the rank is being taken over: %v", err)
+		}
+		go func() { // ends with the wait for it
+			_, err := ranksForStreams{a}.Container(t.Context(), id, "")
+			soon <- err
+		}()
+	}
 	s.start()
-	s.await("the rank to have been taken over", func() bool { return len(s.last.Ranks) == 1 && s.last.Ranks[0].Phase == node.PhaseRunning })
-	s.gone(id, "sleep 1236", "sh -c echo up; sleep 1236")
-
+	if err := <-soon; err != nil {
+		t.Errorf("a moment later: %v", err)
+	}
 	p = s.exec(id, sh("echo up; sleep 1237"))
 	p.shows("up")
+	s.gone(id, "sleep 1236", "sh -c echo up; sleep 1236")
 	if s.phase(id, node.PhaseRunning).Phase != node.PhaseRunning {
 		t.Error("the job has ended")
 	}

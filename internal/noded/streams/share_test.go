@@ -33,7 +33,9 @@ func (s *slow) DialStream(ctx context.Context, _ string) (*client.Stream, error)
 	return nil, ctx.Err()
 }
 
-func (s *slow) Container(job.RankID, string) (*oci.Container, error) { return nil, nil }
+func (s *slow) Container(context.Context, job.RankID, string) (*oci.Container, error) {
+	return nil, nil
+}
 
 // TestShares: users who open streams without end leave some for others.
 func TestShares(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // its job: another job may have had the number.
 type Node interface {
 	// Container is that of a rank that runs here.
-	Container(id job.RankID, uuid string) (*oci.Container, error)
+	Container(ctx context.Context, id job.RankID, uuid string) (*oci.Container, error)
 	// Coming says that a rank is here and has not ended, or shall be begun.
 	Coming(id job.RankID, uuid string) bool
 	// Tools is the file that is all tools (api.Tool) by its first argument; empty:

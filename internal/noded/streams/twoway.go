@@ -15,7 +15,7 @@ const startWait = 30 * time.Second
 
 // serveTwoWay answers a request for a stream that goes both ways.
 func (s *Streams) serveTwoWay(ctx context.Context, req api.StreamRequest) error {
-	container, err := s.node.Container(req.Rank, req.UUID)
+	container, err := s.node.Container(ctx, req.Rank, req.UUID)
 	if err != nil {
 		return s.ctl.FailStream(ctx, req.ID, s.say(req, err.Error()))
 	}
