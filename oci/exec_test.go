@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"gbatch/oci"
 	"gbatch/oci/failure"
@@ -65,6 +66,39 @@ func TestExec(t *testing.T) {
 	_, err := s.Exec(oci.ExecRequest{Args: []string{"nonesuch"}}, oci.ExecStdio{})
 	if err == nil || !strings.Contains(err.Error(), `command "nonesuch" is not in the image`) {
 		t.Errorf("missing command: %v", err)
+	}
+}
+
+// TestKilledAsEntered: a container that is killed while further processes are set up in it ends.
+func TestKilledAsEntered(t *testing.T) {
+	for round := range 20 {
+		s, entered := execBox(t, ""), make(chan bool)
+		for range 4 {
+			go func() { // ends with the container
+				for {
+					p, err := s.Exec(oci.ExecRequest{Args: []string{"true"}}, oci.ExecStdio{})
+					if err != nil {
+						return
+					}
+					_, _ = p.Wait()
+					select {
+					case entered <- true:
+					case <-s.Done():
+					}
+				}
+			}()
+		}
+		for range round {
+			<-entered
+		}
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-s.Done():
+		case <-time.After(patience):
+			t.Fatal("the container does not end")
+		}
 	}
 }
 

@@ -147,7 +147,7 @@ func (o *own) exec(p *specs.Process, req *ExecRequest, files []*os.File) (proces
 	} else if len(files) >= 3 {
 		process.Stdin, process.Stdout, process.Stderr, process.ExtraFiles = files[0], files[1], files[2], files[3:]
 	}
-	if !o.s.onThread(func() { err = o.c.Run(process) }) {
+	if !o.s.onThread(func() { err = o.run(process) }) {
 		return nil, nil, errEnded
 	}
 	if err != nil || parent == nil {
@@ -160,6 +160,16 @@ func (o *own) exec(p *specs.Process, req *ExecRequest, files []*os.File) (proces
 		return nil, nil, fmt.Errorf("open the command's terminal: %w", err)
 	}
 	return process, master, nil
+}
+
+// run begins a further process. Nothing of one that could not be set up is left.
+func (o *own) run(p *libcontainer.Process) error {
+	known := spawn.Left()
+	err := o.c.Run(p)
+	if err != nil {
+		spawn.End(known)
+	}
+	return err
 }
 
 func (o *own) signal(sig syscall.Signal) error { return o.s.signalTree(sig) }
