@@ -134,6 +134,7 @@ func (g *Guard) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 				return ok
 			})))
 		case ctx.Err() != nil: // the client has gone, or the controller ends or leads no more
+			w.Header().Set("Connection", "close") // where reading it failed once, net/http would end each request that comes by it
 			writeError(w, api.Errorf(api.CodeUnavailable, "the request was broken off: nothing was done").WithHint("try again in a few seconds"))
 		default:
 			writeError(w, api.Errorf(api.CodeUnavailable, "too many lists are asked for at the moment").WithHint("try again in a few seconds"))

@@ -1,7 +1,10 @@
 package streams
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -48,6 +51,53 @@ func TestLogOverAtOnce(t *testing.T) {
 				t.Errorf("%q, %v", client.Body, err)
 			}
 		})
+	}
+}
+
+// TestConnectionOfALog: a connection by which a node has sent a log is as good as before, though
+// the client of the log goes as it ends.
+func TestConnectionOfALog(t *testing.T) {
+	h := NewHub()
+	broken := make(chan error, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/streams/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if err := h.Serve(w, r.WithContext(access.WithCaller(r.Context(), access.Identity{Role: access.RoleNode, Node: "gpu1"}, ""))); err != nil {
+			t.Error(err)
+		}
+	})
+	mux.HandleFunc("POST /sync", func(_ http.ResponseWriter, r *http.Request) { broken <- r.Context().Err() })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	post := func(path string) {
+		resp, err := srv.Client().Post(srv.URL+path, "", strings.NewReader("all of it\n"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Error(err)
+		}
+		resp.Body.Close()
+	}
+	for range 1000 {
+		sent := make(chan bool)
+		ctx, gone := context.WithCancel(t.Context())
+		send := func() {
+			id := h.Take("gpu1")[0].ID
+			go func() {
+				post("/v1/streams/" + id)
+				close(sent)
+			}()
+		}
+		if err := h.copy(ctx, httptest.NewRecorder(), asked{node: "gpu1", wait: time.Minute, wake: send}); err != nil {
+			t.Fatal(err)
+		}
+		gone() // as a request's context is, once it is answered
+		<-sent
+		post("/sync")
+		if err := <-broken; err != nil {
+			t.Fatalf("what the node asks next: %v", err)
+		}
 	}
 }
 

@@ -201,9 +201,11 @@ func (s *Hub) Serve(w http.ResponseWriter, r *http.Request) error {
 	// follower would hold it for ever.
 	node := http.NewResponseController(w)
 	stop := context.AfterFunc(st.ctx, func() { _ = node.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
 	err = copyLog(st, r.Body)
-	st.done <- err
+	if !stop() && r.ProtoMajor == 1 { // the deadline may come later, and end all that the node asks next by this connection
+		w.Header().Set("Connection", "close")
+	}
+	st.done <- err // the client is answered, and its context ends
 	if err != nil {
 		return api.Errorf(api.CodeNotFound, "the client has gone")
 	}
