@@ -51,6 +51,8 @@ type App struct {
 	Output   Output
 	Place    func() (dir, host string) // where it is run, as far as that is known
 	Within   string                    // the job in whose container it is run; empty: in none
+
+	endedBy syscall.Signal // that told it to end; 0: none
 }
 
 // New is a run on the process's own streams, clock and environment. Its client

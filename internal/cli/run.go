@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -80,9 +78,11 @@ const timeout = 30 * time.Second
 func Main(p Program, cmd command) {
 	if c, ok := plainly(cmd, os.Args[1:]); ok {
 		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
-		os.Exit(New().runPlain(p, cmd, c))
+		a := New()
+		a.Exit(a.runPlain(p, cmd, c))
 	}
-	os.Exit(New().Run(p, cmd, os.Args[1:]))
+	a := New()
+	a.Exit(a.Run(p, cmd, os.Args[1:]))
 }
 
 // runPlain runs a command, or a part of it, that has its arguments.
@@ -154,15 +154,19 @@ func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
 	if err := a.connect(p, c); err != nil {
 		return a.Finish(p, err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	return a.Finish(p, a.interruptible(ctx, func(ctx context.Context) error {
+	code := a.Finish(p, a.interruptible(ctx, func(ctx context.Context) error {
 		if err := login.Refresh(ctx, a.Client, a.Now()); err != nil {
 			a.Say("%s: %v", p.Name, err)
 		}
 		return do(ctx)
 	}))
+	if by, ok := errors.AsType[*ended](context.Cause(ctx)); ok && code == exit.Interrupted {
+		a.endedBy = by.signal
+		return 128 + int(by.signal)
+	}
+	return code
 }
 
 // leave is how long a command has to end by itself once it was interrupted.

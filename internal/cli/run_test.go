@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -92,23 +93,36 @@ type stuck struct {
 
 func (s *stuck) Run(ctx context.Context, _ *cli.App) error { return s.wait(ctx) }
 
-// TestInterrupted: an interrupt ends a command that heeds it and one that does not,
-// and neither says a word of Go's.
+// TestInterrupted: a signal ends a command that heeds it and one that does not, with
+// the exit code that stands for it, and neither says a word of Go's.
 func TestInterrupted(t *testing.T) {
-	for name, wait := range map[string]func(context.Context) error{
-		"heeds":    func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("read: %w", ctx.Err()) },
-		"does-not": func(context.Context) error { <-t.Context().Done(); return nil },
+	heeds := func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("read: %w", ctx.Err()) }
+	for name, tc := range map[string]struct {
+		sig  syscall.Signal
+		wait func(context.Context) error
+		want int
+	}{
+		"heeds":    {syscall.SIGINT, heeds, exit.Interrupted},
+		"does-not": {syscall.SIGINT, func(context.Context) error { <-t.Context().Done(); return nil }, exit.Interrupted},
+		"says-all": {syscall.SIGTERM, func(ctx context.Context) error { <-ctx.Done(); return &exit.Error{Code: exit.Interrupted} }, 143},
+		"has-own":  {syscall.SIGTERM, func(ctx context.Context) error { <-ctx.Done(); return &exit.Error{Code: 7} }, 7},
+		"ended":    {syscall.SIGTERM, heeds, 143},
+		"hung-up":  {syscall.SIGHUP, heeds, 129},
+		"quit":     {syscall.SIGQUIT, heeds, 131},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if signal.Ignored(tc.sig) {
+				t.Skipf("NOT TESTED: this test was begun so that it ignores %v", tc.sig)
+			}
 			b := clitest.Start(t, nil)
 			cmd := &stuck{wait: func(ctx context.Context) error {
-				if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				if err := syscall.Kill(os.Getpid(), tc.sig); err != nil {
 					t.Error(err)
 				}
-				return wait(ctx)
+				return tc.wait(ctx)
 			}}
-			if code := b.App.Run(cli.Program{Name: "stuck"}, cmd, nil); code != exit.Interrupted || b.Err.Len() > 0 {
-				t.Errorf("exit %d, said %q", code, b.Err.String())
+			if code := b.App.Run(cli.Program{Name: "stuck"}, cmd, nil); code != tc.want || b.Err.Len() > 0 {
+				t.Errorf("exit %d, want %d, said %q", code, tc.want, b.Err.String())
 			}
 		})
 	}

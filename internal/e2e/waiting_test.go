@@ -1,10 +1,10 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -80,13 +80,21 @@ func TestWaitedEnds(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", name, got, want[name], b.err.String())
 		}
 	}
-	b := s.waits("-J", "left", "--wrap", sleeps)
-	id := running("left")
-	if err := b.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if ignored(t, sig) {
+			continue
+		}
+		name := "left-" + sig.String()
+		b := s.waits("-J", name, "--wrap", sleeps)
+		id := running(name)
+		if err := b.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		_ = b.Wait()
+		by, _ := b.ProcessState.Sys().(syscall.WaitStatus)
+		if !by.Signaled() || by.Signal() != sig || slurm("squeue -h -o %T -j "+id) != "RUNNING" {
+			t.Errorf("sbatch -W, sent %v, ended by %v; the job is %q: %s", sig, b.ProcessState, slurm("squeue -h -o %T -j "+id), b.err.String())
+		}
+		slurm("scancel " + id)
 	}
-	if code := b.code(); code != 130 || slurm("squeue -h -o %T -j "+id) != "RUNNING" {
-		t.Errorf("interrupted: %d, want 130; the job is %q: %s", code, slurm("squeue -h -o %T -j "+id), b.err.String())
-	}
-	slurm("scancel " + id)
 }

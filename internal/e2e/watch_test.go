@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,7 +33,25 @@ func (s *site) background(name string, args ...string) *started {
 
 func (b *started) code() int {
 	_ = b.Wait()
-	return b.ProcessState.ExitCode()
+	return shellCode(b.ProcessState)
+}
+
+// shellCode is the exit code as a shell has it: of what a signal ended 128 and its number.
+func shellCode(state *os.ProcessState) int {
+	if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		return 128 + int(s.Signal())
+	}
+	return state.ExitCode()
+}
+
+// ignored says that this process, and so its children, ignores a signal.
+func ignored(t *testing.T, sig os.Signal) bool {
+	t.Helper()
+	if ossignal.Ignored(sig) {
+		t.Logf("NOT TESTED: this test was begun so that it ignores %v", sig)
+		return true
+	}
+	return false
 }
 
 // TestWatchersOutliveTheController: all commands that wait or watch go on when a

@@ -5,8 +5,6 @@ package attach
 import (
 	"context"
 	"errors"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"gbatch/internal/api"
@@ -46,8 +44,6 @@ type joining struct {
 
 // join is To, and gives the program's exit code.
 func join(ctx context.Context, a *cli.App, id string, rank int, o joining) (int, error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
-	defer stop()
 	st, err := a.Client.Enter(ctx, api.StreamAttach, id, rank)
 	if err != nil {
 		return 0, err

@@ -5,9 +5,7 @@ package exec
 
 import (
 	"context"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"gbatch/internal/api"
@@ -83,8 +81,6 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // so that the terminal is put back
-	defer stop()
 	st, err := a.Client.Enter(ctx, api.StreamExec, o.ID, o.Rank)
 	for tries := 0; o.Patient && client.IsUnavailable(err) && tries < restartS && a.Sleep(ctx, time.Second) == nil; tries++ {
 		st, err = a.Client.Enter(ctx, api.StreamExec, o.ID, o.Rank)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +31,8 @@ func Main(args []string) {
 	if commands[name] == nil && len(args) > 0 { // gslurm squeue ...
 		name, args = args[0], args[1:]
 	}
-	os.Exit(play(cli.New(), "", name, args))
+	a := cli.New()
+	a.Exit(play(a, "", name, args))
 }
 
 // Inside runs the command whose name the program has, in the container of a job; the
@@ -40,7 +40,7 @@ func Main(args []string) {
 func Inside(args []string, socket, id string) {
 	a := cli.New()
 	a.Within = id
-	os.Exit(play(a, socket, filepath.Base(args[0]), args[1:]))
+	a.Exit(play(a, socket, filepath.Base(args[0]), args[1:]))
 }
 
 func play(a *cli.App, at, name string, args []string) int {
