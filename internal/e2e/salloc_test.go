@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestSalloc(t *testing.T) {
 	env := []string{"GBATCH_SLURM_IMAGE=" + image, "SHELL=/bin/sh", "GREETING=hello there", "PATH=" + s.dir + ":/usr/bin:/bin"}
 	s.slurm(env, "", "srun", "--help") // makes the links by which the shell finds them
 	s.slurm(env, "", "sbcast", "--help")
-	input := filepath.Join(s.dir, "input")
+	input, second := filepath.Join(s.dir, "input"), s.nodeName(1)
 	if err := os.WriteFile(input, []byte("some input\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +27,7 @@ func TestSalloc(t *testing.T) {
 srun sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS on node $SLURM_NODEID' | sort
 echo one line | srun -n1 -N1 cat
 srun -lN2 -n2 --ntasks-per-node=1 --export=ALL,GREETING sh -c 'echo $GREETING $SLURM_STEP_ID' | sort
+srun -w ` + second + ` true && srun -n1 -w ` + second + ` sh -c 'echo node $SLURM_NODEID of $SLURM_NNODES'; srun -x ` + second + ` true || echo refused
 srun -n1 -N1 sh -c 'exit 7'; echo code $?
 sbcast ` + input + ` /tmp/copy; srun -n2 cat /tmp/copy
 sbcast ` + input + ` /tmp/copy; echo again $?; sbcast -f ` + input + ` /tmp/copy; echo forced $?
@@ -41,6 +43,8 @@ exit 3
 one line
 0: hello there 2
 1: hello there 2
+node 0 of 1
+refused
 code 7
 some input
 some input
@@ -62,11 +66,18 @@ forced 0
 		t.Errorf("srun in an allocation that is over: %v", r)
 	}
 	// Without a shell it stays until it is cancelled, and takes steps by its number.
-	if r := s.slurm(env, "", "salloc", "--no-shell", "--mem=64M"); r.code != 0 || !strings.Contains(r.err, "Granted job allocation 2") {
+	if r := s.slurm(env, "", "salloc", "--no-shell", "-N2", "-n4", "--mem=64M"); r.code != 0 || !strings.Contains(r.err, "Granted job allocation 2") {
 		t.Errorf("salloc --no-shell: %v", r)
 	}
-	if r := s.slurm(env, "", "srun", "--jobid", "2", "echo", "in it"); r.out != "in it\n" {
-		t.Errorf("srun --jobid: %v", r)
+	if r := s.slurm(env, "", "srun", "--jobid", "2", "echo", "in it"); r.out != "in it\nin it\n" {
+		t.Errorf("srun --jobid, one task on each node: %v", r)
+	}
+	n1, n2 := s.nodeName(0), s.nodeName(1)
+	for options, want := range map[string]string{"-w " + n2: n2, "-n2 -w " + n2: n2 + " " + n2, "-N2 -w " + n2: n1 + " " + n2, "-x " + n1: n2} {
+		r := s.slurm(env, "", "srun", slices.Concat([]string{"--jobid", "2"}, strings.Fields(options), []string{"sh", "-c", "echo $SLURMD_NODENAME"})...)
+		if got := strings.Fields(r.out); strings.Join(slices.Sorted(slices.Values(got)), " ") != want {
+			t.Errorf("srun --jobid %s: %v, want on %s", options, r, want)
+		}
 	}
 	s.slurm(env, "", "scancel", "2")
 	if d := s.wait("2"); d.State != job.Cancelled {

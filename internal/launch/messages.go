@@ -10,7 +10,7 @@ type Request struct {
 	MaxNodes int      `json:"maxNodes,omitempty"` // at most
 	PerNode  int      `json:"perNode,omitempty"`  // at most so many tasks on a rank
 	CPUs     int      `json:"cpus,omitempty"`     // of each task
-	On       []string `json:"on,omitempty"`       // on these nodes
+	On       []string `json:"on,omitempty"`       // on these nodes; with Nodes on others beside them
 	Not      []string `json:"not,omitempty"`      // on none of these
 	Relative int      `json:"relative,omitempty"` // from this rank on
 

@@ -66,12 +66,20 @@ func (i *Info) plan(free []Free, q Request) (*Layout, error) {
 	return l, p.grant(l)
 }
 
-// candidates are the ranks that a step may use.
+// candidates are the ranks that a step may use, those first that it must use.
 func (i *Info) candidates(q Request) (ranks []int, err error) {
+	var others []int
 	for r, n := range i.Nodes {
-		if r >= q.Relative && !slices.Contains(q.Not, n.Name) && (len(q.On) == 0 || slices.Contains(q.On, n.Name)) {
+		switch {
+		case slices.Contains(q.Not, n.Name):
+		case slices.Contains(q.On, n.Name):
 			ranks = append(ranks, r)
+		case r >= q.Relative:
+			others = append(others, r)
 		}
+	}
+	if len(q.On) == 0 || q.Nodes > 0 {
+		ranks = append(ranks, others...)
 	}
 	for _, name := range slices.Concat(q.On, q.Not) {
 		if !slices.Contains(i.Names(), name) {
@@ -178,20 +186,27 @@ func count(free []bool) (n int) {
 // fill decides how many tasks each rank has: one on each, then one more in turn
 // where there is room, so that they are shared out evenly.
 func (p *plan) fill(ranks []int) error {
-	var room []int
-	for _, r := range ranks {
-		if n := p.room(r); n > 0 && len(p.ranks) < p.nodes {
-			p.ranks, room = append(p.ranks, r), append(room, n)
+	room := map[int]int{}
+	for k, r := range ranks {
+		n := p.room(r)
+		switch {
+		case len(p.ranks) == p.nodes:
+		case n > 0:
+			p.ranks = append(p.ranks, r)
+			room[r] = n
+		case k < len(p.q.On) && p.q.Nodes > 0:
+			return errTooMuch
 		}
 	}
 	if len(p.ranks) < p.nodes && (p.q.Nodes > 0 || len(p.ranks) == 0) {
 		return errTooMuch
 	}
+	slices.Sort(p.ranks)
 	p.counts = make([]int, len(p.ranks))
 	for left := p.tasks; left > 0; {
 		before := left
-		for k := range p.ranks {
-			if left > 0 && p.counts[k] < room[k] {
+		for k, r := range p.ranks {
+			if left > 0 && p.counts[k] < room[r] {
 				p.counts[k]++
 				left--
 			}

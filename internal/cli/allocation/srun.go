@@ -26,6 +26,7 @@ type call struct {
 	jobID   string // in this job; empty: in one of its own
 	export  string
 	pty     bool
+	bare    bool // there are no variables of that job here
 }
 
 // stepOnly are options of a step that sbatch has by the same name and which mean
@@ -103,8 +104,10 @@ func Srun(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	if c.jobID == "" {
-		c.jobID, _ = a.Env("SLURM_JOB_ID")
+	if id, ok := a.Env("SLURM_JOB_ID"); c.jobID == "" {
+		c.jobID = id
+	} else {
+		c.bare = !ok
 	}
 	if c.jobID != "" {
 		d, err := a.Client.Job(ctx, c.jobID, client.JobOptions{})
@@ -156,6 +159,11 @@ func (c *call) step(ctx context.Context, a *cli.App, d *api.JobDetail) error {
 	for part := range strings.SplitSeq(c.export, ",") { // what the tasks shall have of here
 		if _, here := a.Env(part); here && !slices.Contains([]string{"ALL", "NONE", "NIL"}, strings.ToUpper(part)) {
 			x.Env = append(x.Env, part)
+		}
+	}
+	if c.bare { // how many tasks the job's script has says nothing: as with Slurm, one on each node
+		for _, name := range steps.Counts {
+			x.Env = append(x.Env, name+"=")
 		}
 	}
 	x.Args = slices.Concat([]string{job.LaunchDir + "/srun"}, c.ofStep, []string{"--"}, c.command)

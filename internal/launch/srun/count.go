@@ -2,6 +2,7 @@ package srun
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 
 	"gbatch/internal/launch"
@@ -31,6 +32,12 @@ func (r *run) count() error {
 	nodes := all
 	if q.Nodes > 0 {
 		nodes = q.Nodes
+	} else if o.jobNodes == 0 && len(q.On) > 0 {
+		nodes = len(unique(q.On))
+	}
+	fewer := q.Tasks > 0 && q.Tasks < nodes
+	if err := r.where(fewer); err != nil {
+		return err
 	}
 	if q.Tasks > 0 && q.Tasks < nodes {
 		if !o.pty {
@@ -71,6 +78,19 @@ func (r *run) inherit() {
 	}
 	if _, err := r.info.Plan(r.info.AllFree(), *q); err != nil {
 		q.CPUs = 0
+	}
+}
+
+// Counts are the variables by which a step has a number of its job that it was not
+// told. Where one is empty, as where srun is called from without the job, it is as
+// if it were not there.
+var Counts = []string{"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_CPUS_PER_TASK"}
+
+func forgetEmpty() {
+	for _, name := range Counts {
+		if v, ok := os.LookupEnv(name); ok && v == "" {
+			_ = os.Unsetenv(name) // its name is one
+		}
 	}
 }
 

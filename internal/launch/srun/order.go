@@ -126,9 +126,13 @@ func (r *run) environment() (env []string, own bool) {
 		return os.Environ(), false
 	}
 	own = true
-	for part := range strings.SplitSeq(o.export, ",") {
+	for k, part := range strings.Split(o.export, ",") {
 		name, _, given := strings.Cut(part, "=")
-		switch word := strings.ToUpper(part); {
+		word := strings.ToUpper(part)
+		if k == 0 && (word == "NONE" || word == "NIL") {
+			break // what follows is not looked at
+		}
+		switch {
 		case word == "ALL":
 			env, own = append(os.Environ(), env...), false
 		case word == "NONE" || word == "NIL" || word == "":

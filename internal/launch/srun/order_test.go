@@ -2,6 +2,7 @@ package srun
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"gbatch/internal/launch"
@@ -14,6 +15,27 @@ func TestExport(t *testing.T) {
 		env, own := (&run{o: &options{export: export}}).environment()
 		if got := slices.Contains(env, "OF_THE_SCRIPT=1"); got != all || own == all {
 			t.Errorf("--export=%s: the script's variables %t, want %t; its own environment %t", export, got, all, own)
+		}
+	}
+}
+
+// TestExportNames: which of the script's variables tasks have is what Slurm 22.05 gave
+// them, but that a value given beside ALL counts: there the script's own wins.
+func TestExportNames(t *testing.T) {
+	t.Setenv("MINE", "1")
+	t.Setenv("SLURM_FOO", "3")
+	for export, want := range map[string]string{
+		"MINE": "MINE=1", "MINE=9": "MINE=9", "NONE,MINE": "", "nil,NEW=8": "", "NEW=8,NONE": "NEW=8", "MINE,NONE": "MINE=1", "ABSENT": "", "NEW=8,MINE": "NEW=8 MINE=1",
+	} {
+		env, own := (&run{o: &options{export: export}}).environment()
+		var got []string
+		for _, kv := range env {
+			if kv != "SLURM_FOO=3" && !strings.HasPrefix(kv, "SLURM_") {
+				got = append(got, kv)
+			}
+		}
+		if strings.Join(got, " ") != want || !own || !slices.Contains(env, "SLURM_FOO=3") {
+			t.Errorf("--export=%s: %q, own %t; want %q", export, env, own, want)
 		}
 	}
 }

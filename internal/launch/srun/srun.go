@@ -27,6 +27,7 @@ func Main(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	forgetEmpty()
 	o, err := parse(args, os.LookupEnv)
 	if u := (usage{}); errors.As(err, &u) {
 		fmt.Fprintf(os.Stderr, "srun: %s\nTry \"srun --help\" for more information\n", u.text)
