@@ -158,12 +158,14 @@ func (m *member) run(e *elector) {
 	})
 }
 
-// fails ends the process when it cannot go on.
+// fails ends the process when it cannot go on, a moment later: nobody says whether what its loop does then is done before.
 func (m *member) fails(e *elector) {
 	select {
 	case <-e.ctx.Done():
 	case err := <-e.fsm.Failed():
-		m.cannot("go on", err)
+		if sleep(e.ctx, between(m.w.draw("fails", m.id), time.Microsecond, time.Millisecond)) == nil {
+			m.cannot("go on", err)
+		}
 	}
 }
 

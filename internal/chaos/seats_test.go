@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -76,8 +77,12 @@ func (e *elector) majority(has func(i int) bool) bool {
 
 var errChanging = errors.New("another change of the members is under way")
 
-// change has a machine take a seat.
+// change has a machine take a seat, at a moment of its own: who asks was told of what was agreed on as the loop was, and nobody
+// says which of two that propose at one moment is the first.
 func (e *elector) change(i int, seat byte) error {
+	if err := sleep(e.ctx, between(e.w.draw("seat", e.m.id, i), time.Microsecond, time.Millisecond)); err != nil {
+		return err
+	}
 	_, err := e.propose(func() (*raft.Log, error) {
 		s, at := e.kept.of(e.kept.last())
 		if at > e.commit || e.kept.termAt(e.commit) != e.kept.term {
