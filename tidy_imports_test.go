@@ -13,7 +13,7 @@ import (
 )
 
 // nodeOnly packages touch the machine that they run on.
-var nodeOnly = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/layout|oci/image/socket|oci/image/share|oci/image/bounds|oci/image/unpack|oci/treesum|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/slack|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|oci/failure|oci/users|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|opencontainers/(runc|cgroups)|go-nvml`)
+var nodeOnly = regexp.MustCompile(`^gbatch/(oci|oci/image|oci/image/layout|oci/image/socket|oci/image/share|oci/image/bounds|oci/image/unpack|oci/treesum|oci/changes|oci/netns|oci/hostnet|oci/overlay|oci/runtimes|oci/confine|oci/signals|oci/slack|oci/userns|oci/sysfilter|oci/rootfs|oci/apparmor|oci/failure|oci/users|oci/wire|cgroups|internal/gpu|internal/noded|internal/noded/.*|internal/transfer)$|opencontainers/(runc|cgroups)|go-nvml`)
 
 // s3Library is for the daemons alone.
 var s3Library = regexp.MustCompile(`minio/minio-go`)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/door"
 	"gbatch/oci/failure"
 	"gbatch/oci/held"
 	"gbatch/oci/result"
@@ -73,7 +74,7 @@ func adoptOnce(at place) (State, *Container, error) {
 	}
 	lock, err := held.Take(dir)
 	if errors.Is(err, held.ErrHeld) {
-		conn, err := dialShim(at.home)
+		conn, err := door.Dial(at.home)
 		if err == nil {
 			return StateAlive, newContainer(at, conn, nil), nil
 		}

@@ -6,8 +6,10 @@ import (
 	"net"
 	"os"
 
+	"gbatch/oci/door"
 	"gbatch/oci/message"
 	"gbatch/oci/stdio"
+	"gbatch/oci/wire"
 )
 
 // ErrNoTerminal answers who asks for the terminal of a container without one.
@@ -18,16 +20,12 @@ var ErrNoTerminal = errors.New("the container has no terminal")
 // output is in the log: reading it here would take that away. The caller
 // closes it, which changes nothing for the container.
 func (c *Container) Terminal() (*os.File, error) {
-	conn, err := dialShim(c.at.home)
+	conn, err := door.Dial(c.at.home)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	if err := message.Send(conn, request{Version: protocolVersion, Seq: 1, Op: opAttach}); err != nil {
-		return nil, fmt.Errorf("attach: %w", err)
-	}
-	p := &ExecProcess{conn: conn, in: message.NewReader(conn)}
-	r, files, err := p.answer()
+	r, files, err := wire.Ask(conn, wire.Request{Op: wire.OpAttach})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("attach: %w", err)
@@ -40,12 +38,12 @@ func (c *Container) Terminal() (*os.File, error) {
 
 // serveAttach hands the terminal out. Any number of clients may have it. The
 // lock is kept meanwhile, as the file is closed when the container has ended.
-func (s *shim) serveAttach(conn *net.UnixConn, req request) error {
+func (s *shim) serveAttach(conn *net.UnixConn, req wire.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := reply{Version: protocolVersion, Seq: req.Seq}
+	out := wire.Reply{Version: wire.Version, Seq: req.Seq}
 	switch {
-	case s.phase != PhaseRunning || s.spec.Process.Terminal && s.terminal == nil:
+	case s.phase != wire.PhaseRunning || s.spec.Process.Terminal && s.terminal == nil:
 		out.Error = errNotRunning.Error()
 	case s.terminal != nil:
 		return message.Send(conn, out, s.terminal)

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,12 +16,14 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci/annex"
+	"gbatch/oci/door"
 	"gbatch/oci/held"
 	"gbatch/oci/journal"
 	"gbatch/oci/logs"
 	"gbatch/oci/message"
 	"gbatch/oci/result"
 	"gbatch/oci/shims"
+	"gbatch/oci/wire"
 )
 
 // Container is a daemon's hold on a container that lives. Dropping it changes
@@ -35,8 +36,8 @@ type Container struct {
 
 	mu      sync.Mutex // guards what follows, and writes to conn
 	seq     uint64
-	waiting map[uint64]chan reply
-	phase   Phase
+	waiting map[uint64]chan wire.Reply
+	phase   wire.Phase
 	pid     int
 	part    string
 	changed chan struct{} // closed and replaced at each new phase
@@ -49,8 +50,8 @@ type place struct{ dir, home, guest string }
 
 func newContainer(at place, conn *net.UnixConn, cmd *exec.Cmd) *Container {
 	c := &Container{
-		at: at, conn: conn, cmd: cmd, done: make(chan struct{}), phase: PhaseStarting,
-		waiting: map[uint64]chan reply{}, changed: make(chan struct{}),
+		at: at, conn: conn, cmd: cmd, done: make(chan struct{}), phase: wire.PhaseStarting,
+		waiting: map[uint64]chan wire.Reply{}, changed: make(chan struct{}),
 	}
 	go c.listen() // ends with the shim: its death closes the connection
 	return c
@@ -64,7 +65,7 @@ func (c *Container) listen() {
 		if err != nil {
 			break
 		}
-		if r, err := parseReply(line); err == nil {
+		if r, err := wire.Parse(line); err == nil {
 			c.receive(r)
 		}
 	}
@@ -97,15 +98,7 @@ func (c *Container) awaitDeath() {
 	}
 }
 
-func parseReply(line []byte) (reply, error) {
-	var r reply
-	if err := json.Unmarshal(line, &r); err != nil {
-		return reply{}, fmt.Errorf("read the shim's answer: %w", err)
-	}
-	return r, nil
-}
-
-func (c *Container) receive(r reply) {
+func (c *Container) receive(r wire.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.Seq != 0 {
@@ -139,7 +132,7 @@ func (c *Container) Log() (*logs.Log, error) {
 
 // Phase returns how far the container has come, as last heard, and a channel
 // that is closed at the next change.
-func (c *Container) Phase() (Phase, <-chan struct{}) {
+func (c *Container) Phase() (wire.Phase, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.phase, c.changed
@@ -223,13 +216,13 @@ var callTimeout = 15 * time.Second
 // ErrGone answers a request to a shim that has died.
 var ErrGone = errors.New("the container has ended")
 
-func (c *Container) call(ctx context.Context, req request) error {
+func (c *Container) call(ctx context.Context, req wire.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	ch := make(chan reply, 1)
+	ch := make(chan wire.Reply, 1)
 	c.mu.Lock()
 	c.seq++
-	req.Version, req.Seq = protocolVersion, c.seq
+	req.Version, req.Seq = wire.Version, c.seq
 	c.waiting[req.Seq] = ch
 	err := message.Send(c.conn, req)
 	c.mu.Unlock()
@@ -260,12 +253,12 @@ func (c *Container) call(ctx context.Context, req request) error {
 // Signal sends sig to the user's program, whatever shell or init stands before
 // it; with SignalFirst to the first process. It is an error while the container starts.
 func (c *Container) Signal(sig syscall.Signal) error {
-	return c.call(context.Background(), request{Op: opSignal, Signal: int(sig)})
+	return c.call(context.Background(), wire.Request{Op: wire.OpSignal, Signal: int(sig)})
 }
 
 // Kill ends every process of the container, or keeps it from starting.
 func (c *Container) Kill() error {
-	err := c.call(context.Background(), request{Op: opKill})
+	err := c.call(context.Background(), wire.Request{Op: wire.OpKill})
 	if errors.Is(err, ErrGone) {
 		return nil
 	}
@@ -276,7 +269,7 @@ func (c *Container) Kill() error {
 // left. A shim that does not answer is killed first. It returns once the shim has died, or the context ended before.
 func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
 	if grace > 0 && sig != unix.SIGKILL {
-		err := c.call(ctx, request{Op: opStop, Signal: int(sig)})
+		err := c.call(ctx, wire.Request{Op: wire.OpStop, Signal: int(sig)})
 		if err == nil {
 			timer := time.NewTimer(grace)
 			defer timer.Stop()
@@ -289,7 +282,7 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 			}
 		}
 	}
-	err := c.call(ctx, request{Op: opKill})
+	err := c.call(ctx, wire.Request{Op: wire.OpKill})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		dir, lock := c.at.dir, fileLock
 		if c.at.guest != "" {
@@ -307,33 +300,40 @@ func (c *Container) Stop(ctx context.Context, sig syscall.Signal, grace time.Dur
 // mounts; see package annex. It ends with this one at the latest. Its first process has the
 // file as the first one after standard error. The context bounds the wait for its begin.
 func (c *Container) Annex(ctx context.Context, q annex.Request, channel *os.File) error {
-	conn, err := dialShim(c.at.home)
+	conn, err := door.Dial(c.at.home)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := message.Send(conn, request{Version: protocolVersion, Seq: 1, Op: opAnnex, Annex: &q}, channel); err != nil {
-		return err
-	}
 	_ = conn.SetReadDeadline(time.Now().Add(annexTimeout))
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	_, files, err := (&ExecProcess{conn: conn, in: message.NewReader(conn)}).answer()
+	_, files, err := wire.Ask(conn, wire.Request{Op: wire.OpAnnex, Annex: &q}, channel)
 	message.CloseAll(files)
 	return err
+}
+
+// Exec starts a command in the container. The error wraps a *failure.Failure if the
+// container has no such command, directory or user.
+func (c *Container) Exec(req wire.ExecRequest, files wire.ExecStdio) (*wire.ExecProcess, error) {
+	return wire.Exec(c.at.home, req, files)
 }
 
 // annexTimeout bounds how long one may take to begin: what it mounts may be far away.
 const annexTimeout = 2 * time.Minute
 
 // Pause freezes the container's processes; Resume lets them go on.
-func (c *Container) Pause() error { return c.call(context.Background(), request{Op: opPause}) }
+func (c *Container) Pause() error {
+	return c.call(context.Background(), wire.Request{Op: wire.OpPause})
+}
 
 // Resume undoes Pause.
-func (c *Container) Resume() error { return c.call(context.Background(), request{Op: opResume}) }
+func (c *Container) Resume() error {
+	return c.call(context.Background(), wire.Request{Op: wire.OpResume})
+}
 
 // Update changes the limits that are set in l and keeps the others.
 func (c *Container) Update(l cgroups.Limits) error {
-	return c.call(context.Background(), request{Op: opUpdate, Limits: &l})
+	return c.call(context.Background(), wire.Request{Op: wire.OpUpdate, Limits: &l})
 }
 
 // Stats returns what the container uses. It asks the kernel, not the shim.

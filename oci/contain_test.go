@@ -18,6 +18,7 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/handed"
 	"gbatch/oci/userns"
+	"gbatch/oci/wire"
 )
 
 // alice is a user of the host with a project, of which another is a member.
@@ -187,13 +188,13 @@ func TestMappedExec(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			out, _ := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", tc.script}, User: tc.user})
+			out, _ := execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", tc.script}, User: tc.user})
 			if diff := cmp.Diff(tc.want, out); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if _, err := s.Exec(oci.ExecRequest{Args: []string{"id"}, User: "70000"}, oci.ExecStdio{}); err == nil {
+	if _, err := s.Exec(wire.ExecRequest{Args: []string{"id"}, User: "70000"}, wire.ExecStdio{}); err == nil {
 		t.Error("entered as a user that the container does not have")
 	}
 }
@@ -292,7 +293,7 @@ func TestMappedKeyring(t *testing.T) {
 	b.req.Groups = nil
 	s := b.start()
 	b.await("ready")
-	execOutput(t, s, oci.ExecRequest{Args: []string{"true"}})
+	execOutput(t, s, wire.ExecRequest{Args: []string{"true"}})
 	users, err := os.ReadFile("/proc/key-users")
 	if err != nil {
 		t.Skip("SKIPPED, this kernel has no keys: ", err)

@@ -18,6 +18,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
+	"gbatch/oci/wire"
 )
 
 func TestExitCode(t *testing.T) {
@@ -127,7 +128,7 @@ func TestDevices(t *testing.T) {
 	if diff := cmp.Diff(want+"ready\n", lines()); diff != "" {
 		t.Errorf("the job itself (-want +got):\n%s", diff)
 	}
-	out, _ := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", probe}})
+	out, _ := execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", probe}})
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("a command beside it (-want +got):\n%s", diff)
 	}
@@ -374,8 +375,8 @@ func TestPauseStatsUpdate(t *testing.T) {
 	b := newBox(t, "echo ready; while :; do :; done")
 	s := b.start()
 	b.await("ready")
-	if phase, _ := s.Phase(); phase != oci.PhaseRunning {
-		poll(t, "running phase", func() bool { p, _ := s.Phase(); return p == oci.PhaseRunning })
+	if phase, _ := s.Phase(); phase != wire.PhaseRunning {
+		poll(t, "running phase", func() bool { p, _ := s.Phase(); return p == wire.PhaseRunning })
 	}
 	if err := s.Pause(); err != nil {
 		t.Fatal(err)

@@ -13,16 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cmp"
+
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
 	"gbatch/oci/message"
 	"gbatch/oci/signals"
 	"gbatch/oci/users"
+	"gbatch/oci/wire"
 )
 
 // serveExec runs one further command in the container for the client of conn.
 // The command ends with the connection: who asked for it has gone.
-func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req request, stdio []*os.File) {
+func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req wire.Request, stdio []*os.File) {
 	within, err := within(s, req.Exec)
 	var process process
 	var terminal *os.File
@@ -31,7 +33,7 @@ func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req request, st
 	}
 	message.CloseAll(stdio)
 	if err != nil {
-		out := reply{Seq: req.Seq, Error: err.Error()}
+		out := wire.Reply{Seq: req.Seq, Error: err.Error()}
 		var f *failure.Failure
 		if errors.As(err, &f) {
 			out.Kind = f.Kind
@@ -44,7 +46,7 @@ func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req request, st
 	if terminal != nil {
 		files = append(files, terminal)
 	}
-	err = s.tell(conn, reply{Seq: req.Seq, PID: pid}, files...)
+	err = s.tell(conn, wire.Reply{Seq: req.Seq, PID: pid}, files...)
 	message.CloseAll(files)
 	if err != nil {
 		_ = process.Signal(unix.SIGKILL)
@@ -53,7 +55,7 @@ func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req request, st
 	go within.watchExec(in, process, ended) // ends when the client goes or serveExec closes conn
 	state, err := process.Wait()
 	close(ended)
-	out := reply{Seq: req.Seq, Exited: true}
+	out := wire.Reply{Seq: req.Seq, Exited: true}
 	switch {
 	case state == nil:
 		out.Error = fmt.Sprintf("wait for the command: %v", err)
@@ -66,7 +68,7 @@ func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req request, st
 }
 
 // within is who has the container in which a command is to run.
-func within(s *shim, req *ExecRequest) (*shim, error) {
+func within(s *shim, req *wire.ExecRequest) (*shim, error) {
 	s.mu.Lock()
 	several := s.several
 	s.mu.Unlock()
@@ -89,7 +91,7 @@ func (s *shim) watchExec(in *message.Reader, process process, ended <-chan struc
 	for {
 		line, files, err := in.Next()
 		message.CloseAll(files)
-		var req request
+		var req wire.Request
 		if err == nil {
 			err = json.Unmarshal(line, &req)
 		}
@@ -102,7 +104,7 @@ func (s *shim) watchExec(in *message.Reader, process process, ended <-chan struc
 			s.box().hangUp(process)
 			return
 		}
-		if req.Op == opSignal {
+		if req.Op == wire.OpSignal {
 			_ = process.Signal(syscall.Signal(req.Signal))
 		}
 	}
@@ -115,8 +117,8 @@ func (s *shim) hangUpSession(process process) {
 	}
 }
 
-func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {
-	out.Version = protocolVersion
+func (s *shim) tell(conn *net.UnixConn, out wire.Reply, files ...*os.File) error {
+	out.Version = wire.Version
 	s.mu.Lock() // a phase may be told on this connection at any time
 	defer s.mu.Unlock()
 	return message.Send(conn, out, files...)
@@ -124,7 +126,7 @@ func (s *shim) tell(conn *net.UnixConn, out reply, files ...*os.File) error {
 
 // startExec starts the command, and returns the terminal's end for the client
 // if it was to have one.
-func (s *shim) startExec(req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
+func (s *shim) startExec(req *wire.ExecRequest, stdio []*os.File) (process, *os.File, error) {
 	if _, err := s.running(); err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +174,7 @@ func (s *shim) resolveInside(name string) (u users.User, err error) {
 
 // execProcess is the container's process with another command and, where the
 // request says so, another user, directory and environment.
-func (s *shim) execProcess(req *ExecRequest) (*specs.Process, error) {
+func (s *shim) execProcess(req *wire.ExecRequest) (*specs.Process, error) {
 	s.mu.Lock()
 	p := *s.spec.Process
 	s.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 
 	"gbatch/oci"
 	"gbatch/oci/failure"
+	"gbatch/oci/wire"
 )
 
 // execBox runs a container that waits, for commands to be executed in.
@@ -26,14 +27,14 @@ func execBox(t *testing.T, user string) *oci.Container {
 }
 
 // execOutput runs a command with a pipe for its output.
-func execOutput(t *testing.T, s *oci.Container, req oci.ExecRequest) (string, int) {
+func execOutput(t *testing.T, s *oci.Container, req wire.ExecRequest) (string, int) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	p, err := s.Exec(req, oci.ExecStdio{Stdout: w, Stderr: w})
+	p, err := s.Exec(req, wire.ExecStdio{Stdout: w, Stderr: w})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -51,19 +52,19 @@ func execOutput(t *testing.T, s *oci.Container, req oci.ExecRequest) (string, in
 
 func TestExec(t *testing.T) {
 	s := execBox(t, "")
-	out, code := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "echo $OUTER$INNER; pwd; id -un; exit 6"}, Env: []string{"INNER=2"}, WorkDir: "/work"})
+	out, code := execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", "echo $OUTER$INNER; pwd; id -un; exit 6"}, Env: []string{"INNER=2"}, WorkDir: "/work"})
 	if out != "12\n/work\nroot\n" || code != 6 {
 		t.Errorf("output %q, code %d", out, code)
 	}
-	out, _ = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "id -un; echo $HOME; grep CapEff /proc/self/status"}, User: "bob"})
+	out, _ = execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", "id -un; echo $HOME; grep CapEff /proc/self/status"}, User: "bob"})
 	if out != "bob\n/home/bob\nCapEff:\t0000000000000000\n" {
 		t.Errorf("as bob: %q", out)
 	}
-	_, code = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "kill -9 $$"}})
+	_, code = execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", "kill -9 $$"}})
 	if code != 137 {
 		t.Errorf("killed: code %d", code)
 	}
-	_, err := s.Exec(oci.ExecRequest{Args: []string{"nonesuch"}}, oci.ExecStdio{})
+	_, err := s.Exec(wire.ExecRequest{Args: []string{"nonesuch"}}, wire.ExecStdio{})
 	if err == nil || !strings.Contains(err.Error(), `command "nonesuch" is not in the image`) {
 		t.Errorf("missing command: %v", err)
 	}
@@ -76,7 +77,7 @@ func TestKilledAsEntered(t *testing.T) {
 		for range 4 {
 			go func() { // ends with the container
 				for {
-					p, err := s.Exec(oci.ExecRequest{Args: []string{"true"}}, oci.ExecStdio{})
+					p, err := s.Exec(wire.ExecRequest{Args: []string{"true"}}, wire.ExecStdio{})
 					if err != nil {
 						return
 					}
@@ -110,7 +111,7 @@ func TestTimersAreExact(t *testing.T) {
 	b := newBox(t, slack+"sleep 1000")
 	s := b.start()
 	b.await(usual)
-	if out, _ := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", slack}}); out != usual {
+	if out, _ := execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", slack}}); out != usual {
 		t.Errorf("a further process has %q", out)
 	}
 }
@@ -119,7 +120,7 @@ func TestExecStdin(t *testing.T) {
 	s := execBox(t, "")
 	inR, inW, _ := os.Pipe()
 	outR, outW, _ := os.Pipe()
-	p, err := s.Exec(oci.ExecRequest{Args: []string{"cat"}}, oci.ExecStdio{Stdin: inR, Stdout: outW})
+	p, err := s.Exec(wire.ExecRequest{Args: []string{"cat"}}, wire.ExecStdio{Stdin: inR, Stdout: outW})
 	inR.Close()
 	outW.Close()
 	if err != nil {
@@ -135,7 +136,7 @@ func TestExecStdin(t *testing.T) {
 
 func TestExecTerminal(t *testing.T) {
 	s := execBox(t, "")
-	p, err := s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "tty; stty size; read x; stty size; echo got $x; exit 4"}, Terminal: true, Width: 100, Height: 40}, oci.ExecStdio{})
+	p, err := s.Exec(wire.ExecRequest{Args: []string{"sh", "-c", "tty; stty size; read x; stty size; echo got $x; exit 4"}, Terminal: true, Width: 100, Height: 40}, wire.ExecStdio{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +174,11 @@ func TestExecTerminal(t *testing.T) {
 // A command does not outlive the client that asked for it.
 func TestExecEnds(t *testing.T) {
 	s := execBox(t, "")
-	closed, err := s.Exec(oci.ExecRequest{Args: []string{"sleep", "1000"}}, oci.ExecStdio{})
+	closed, err := s.Exec(wire.ExecRequest{Args: []string{"sleep", "1000"}}, wire.ExecStdio{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signalled, err := s.Exec(oci.ExecRequest{Args: []string{"sleep", "1000"}}, oci.ExecStdio{})
+	signalled, err := s.Exec(wire.ExecRequest{Args: []string{"sleep", "1000"}}, wire.ExecStdio{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestExecHangsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	p, err := s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "trap '' HUP; (sleep 1000) & echo up; sleep 1000"}}, oci.ExecStdio{Stdout: w})
+	p, err := s.Exec(wire.ExecRequest{Args: []string{"sh", "-c", "trap '' HUP; (sleep 1000) & echo up; sleep 1000"}}, wire.ExecStdio{Stdout: w})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +211,7 @@ func TestExecHangsUp(t *testing.T) {
 	}
 	p.Close()
 	poll(t, "end of the session", func() bool { return living(t, p.PID) == 0 })
-	if p, err = s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "sleep 1000 &"}}, oci.ExecStdio{}); err != nil {
+	if p, err = s.Exec(wire.ExecRequest{Args: []string{"sh", "-c", "sleep 1000 &"}}, wire.ExecStdio{}); err != nil {
 		t.Fatal(err)
 	}
 	if code, err := p.Wait(); err != nil || code != 0 {
@@ -245,18 +246,18 @@ func living(t *testing.T, session int) int {
 func TestExecFailures(t *testing.T) {
 	s := execBox(t, "")
 	tests := map[string]struct {
-		req  oci.ExecRequest
+		req  wire.ExecRequest
 		kind failure.Kind
 		code int
 	}{
-		"missing":    {oci.ExecRequest{Args: []string{"nonesuch"}}, failure.CommandNotFound, 127},
-		"no_program": {oci.ExecRequest{Args: []string{"/etc/passwd"}}, failure.CommandNotRunable, 126},
-		"user":       {oci.ExecRequest{Args: []string{"id"}, User: "nobody-here"}, failure.UserUnknown, 125},
-		"directory":  {oci.ExecRequest{Args: []string{"id"}, WorkDir: "/etc/passwd/x"}, failure.WorkDirMissing, 125},
+		"missing":    {wire.ExecRequest{Args: []string{"nonesuch"}}, failure.CommandNotFound, 127},
+		"no_program": {wire.ExecRequest{Args: []string{"/etc/passwd"}}, failure.CommandNotRunable, 126},
+		"user":       {wire.ExecRequest{Args: []string{"id"}, User: "nobody-here"}, failure.UserUnknown, 125},
+		"directory":  {wire.ExecRequest{Args: []string{"id"}, WorkDir: "/etc/passwd/x"}, failure.WorkDirMissing, 125},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.Exec(tc.req, oci.ExecStdio{})
+			_, err := s.Exec(tc.req, wire.ExecStdio{})
 			var f *failure.Failure
 			if !errors.As(err, &f) || f.Kind != tc.kind || f.Code() != tc.code {
 				t.Errorf("%v: %+v, want %s", err, f, tc.kind)
@@ -267,7 +268,7 @@ func TestExecFailures(t *testing.T) {
 
 func TestExecMayNotGainRoot(t *testing.T) {
 	s := execBox(t, "bob")
-	if _, err := s.Exec(oci.ExecRequest{Args: []string{"id"}, User: "root"}, oci.ExecStdio{}); err == nil {
+	if _, err := s.Exec(wire.ExecRequest{Args: []string{"id"}, User: "root"}, wire.ExecStdio{}); err == nil {
 		t.Error("root in a container of bob")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"gbatch/oci/runtimes"
 	"gbatch/oci/signals"
 	"gbatch/oci/stdio"
+	"gbatch/oci/wire"
 )
 
 // foreign is a container of a program of the node's. The shim's thread executes
@@ -109,7 +110,7 @@ func (f *foreign) begin() error {
 	return nil
 }
 
-func (f *foreign) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (process, *os.File, error) {
+func (f *foreign) exec(p *specs.Process, req *wire.ExecRequest, stdio []*os.File) (process, *os.File, error) {
 	if req.Program {
 		return nil, nil, &failure.Failure{Kind: failure.CommandNotRunable, Message: "containers of this runtime take no programs of the node, only those of their image"}
 	}
@@ -132,7 +133,7 @@ func (f *foreign) exec(p *specs.Process, req *ExecRequest, stdio []*os.File) (pr
 	return onThread{begun, f.s}, master, nil
 }
 
-func (f *foreign) execInside(p *specs.Process, files runtimes.Stdio, req *ExecRequest) (begun *runtimes.Process, master *os.File, err error) {
+func (f *foreign) execInside(p *specs.Process, files runtimes.Stdio, req *wire.ExecRequest) (begun *runtimes.Process, master *os.File, err error) {
 	if !req.Terminal {
 		begun, err = f.box.Exec(p, files, nil)
 		return begun, nil, err

@@ -22,6 +22,7 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/runtimes"
 	"gbatch/oci/userns"
+	"gbatch/oci/wire"
 )
 
 // eachRuntime runs a test with each runtime that this machine has.
@@ -190,23 +191,23 @@ func TestForeignExec(t *testing.T) {
 		b.req.Env = []string{"OUTER=1"}
 		s := b.start()
 		b.await("ready")
-		out, code := execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "echo $OUTER$INNER; pwd; id -un; exit 6"}, Env: []string{"INNER=2"}, WorkDir: "/work"})
+		out, code := execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", "echo $OUTER$INNER; pwd; id -un; exit 6"}, Env: []string{"INNER=2"}, WorkDir: "/work"})
 		if out != "12\n/work\nroot\n" || code != 6 {
 			t.Errorf("output %q, code %d", out, code)
 		}
-		out, _ = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "id -un; echo $HOME; ps | grep -c sleep"}, User: "bob"})
+		out, _ = execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", "id -un; echo $HOME; ps | grep -c sleep"}, User: "bob"})
 		if !strings.HasPrefix(out, "bob\n/home/bob\n") {
 			t.Errorf("as bob: %q", out)
 		}
-		if _, code = execOutput(t, s, oci.ExecRequest{Args: []string{"sh", "-c", "kill -9 $$"}}); code != 137 {
+		if _, code = execOutput(t, s, wire.ExecRequest{Args: []string{"sh", "-c", "kill -9 $$"}}); code != 137 {
 			t.Errorf("killed: code %d", code)
 		}
 		var f *failure.Failure
-		if _, err := s.Exec(oci.ExecRequest{Args: []string{"missing"}}, oci.ExecStdio{}); !errors.As(err, &f) || f.Kind != failure.CommandNotFound {
+		if _, err := s.Exec(wire.ExecRequest{Args: []string{"missing"}}, wire.ExecStdio{}); !errors.As(err, &f) || f.Kind != failure.CommandNotFound {
 			t.Errorf("a missing command: %v", err)
 		}
 
-		p, err := s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "tty; stty size; read x; echo got $x; stty size; exit 3"}, Terminal: true, Width: 90, Height: 30}, oci.ExecStdio{})
+		p, err := s.Exec(wire.ExecRequest{Args: []string{"sh", "-c", "tty; stty size; read x; echo got $x; stty size; exit 3"}, Terminal: true, Width: 90, Height: 30}, wire.ExecStdio{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +223,7 @@ func TestForeignExec(t *testing.T) {
 		}
 
 		// A client that goes takes its command with it.
-		if p, err = s.Exec(oci.ExecRequest{Args: []string{"sh", "-c", "trap 'echo hung >/hung; exit' HUP; touch /begun; while :; do sleep 0.1; done"}}, oci.ExecStdio{}); err != nil {
+		if p, err = s.Exec(wire.ExecRequest{Args: []string{"sh", "-c", "trap 'echo hung >/hung; exit' HUP; touch /begun; while :; do sleep 0.1; done"}}, wire.ExecStdio{}); err != nil {
 			t.Fatal(err)
 		}
 		upper, err := oci.Written(b.dir)

@@ -26,6 +26,7 @@ import (
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
 	"gbatch/oci/users"
+	"gbatch/oci/wire"
 )
 
 // Keep makes a container outlive its program, so that others may run in it one after
@@ -222,7 +223,7 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 		_, s.refused = errors.AsType[*failure.Failure](err)
 		return err
 	}
-	s.setPhase(PhaseRunning, pid)
+	s.setPhase(wire.PhaseRunning, pid)
 	return p.Connect()
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gbatch/oci"
+	"gbatch/oci/wire"
 )
 
 // TestAbstractSockets: a container in the host's network reaches its own
@@ -31,7 +31,7 @@ func TestAbstractSockets(t *testing.T) {
 	s := b.start()
 	b.await("listening: <nil>")
 	for target, want := range map[string]string{name: "operation not permitted", "own-" + name: "dialled: <nil>"} {
-		out, _ := execOutput(t, s, oci.ExecRequest{Args: []string{"/test/binary"}, Env: []string{insideEnv + "=dial " + target}})
+		out, _ := execOutput(t, s, wire.ExecRequest{Args: []string{"/test/binary"}, Env: []string{insideEnv + "=dial " + target}})
 		if !strings.Contains(out, want) {
 			t.Errorf("%s: %q, want %q", target, out, want)
 		}

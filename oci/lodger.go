@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/door"
 	"gbatch/oci/held"
 	"gbatch/oci/journal"
 	"gbatch/oci/logs"
@@ -76,7 +77,7 @@ func adoptGuest(g Guest) (State, *Container, error) {
 	case is != nil && is.Exit != nil:
 		return StateFinished, nil, nil
 	case alive:
-		conn, err := dialShim(g.Home)
+		conn, err := door.Dial(g.Home)
 		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
 			err = errNoAnswer
 		}

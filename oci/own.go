@@ -19,6 +19,7 @@ import (
 	"gbatch/oci/spawn"
 	"gbatch/oci/stage"
 	"gbatch/oci/stdio"
+	"gbatch/oci/wire"
 )
 
 // own is a container of libcontainer in the shim's process.
@@ -129,7 +130,7 @@ func (l led) create(p *stdio.Pump) (process, error) {
 
 func (o *own) begin() error { return o.c.Exec() }
 
-func (o *own) exec(p *specs.Process, req *ExecRequest, files []*os.File) (process, *os.File, error) {
+func (o *own) exec(p *specs.Process, req *wire.ExecRequest, files []*os.File) (process, *os.File, error) {
 	process, err := spawn.Of(p)
 	if err != nil {
 		return nil, nil, err

@@ -19,6 +19,7 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/stage"
 	"gbatch/oci/userns"
+	"gbatch/oci/wire"
 )
 
 // before adds a part that runs a script, in a root of another image: one that has a
@@ -148,7 +149,7 @@ func TestPartIsStopped(t *testing.T) {
 	s := b.start()
 	b.await("ready")
 	poll(t, "word of the part", func() bool { return s.Part() == "wait" }) // it comes beside what the part prints
-	if out, code := execOutput(t, s, oci.ExecRequest{Args: []string{"cat", "/image"}}); out != "wait" || code != 0 {
+	if out, code := execOutput(t, s, wire.ExecRequest{Args: []string{"cat", "/image"}}); out != "wait" || code != 0 {
 		t.Errorf("a command in the part: %q, %d", out, code)
 	}
 	if err := s.Stop(context.Background(), syscall.SIGTERM, time.Minute); err != nil {

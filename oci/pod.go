@@ -16,6 +16,7 @@ import (
 	"gbatch/oci/pod"
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
+	"gbatch/oci/wire"
 )
 
 // several is a container in which several programs run at once. Each is a container to the
@@ -208,7 +209,7 @@ func (p *several) ended(m *mate, c *shim, status syscall.WaitStatus, err error) 
 // clear removes a program's container.
 func (p *several) clear(c *shim) {
 	box := c.box()
-	c.setPhase(PhaseExited, 0)
+	c.setPhase(wire.PhaseExited, 0)
 	if box == nil {
 		return
 	}
@@ -277,11 +278,11 @@ func (p *several) tell() {
 	defer p.s.mu.Unlock()
 	if front != nil {
 		p.s.now = front.part
-	} else if p.s.phase != PhaseRunning {
+	} else if p.s.phase != wire.PhaseRunning {
 		return // only sidecars began
 	}
-	if p.s.phase != PhaseRunning || p.s.pid != pid {
-		p.s.setPhaseLocked(PhaseRunning, pid)
+	if p.s.phase != wire.PhaseRunning || p.s.pid != pid {
+		p.s.setPhaseLocked(wire.PhaseRunning, pid)
 	}
 }
 

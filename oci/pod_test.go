@@ -23,6 +23,7 @@ import (
 	"gbatch/oci/failure"
 	"gbatch/oci/stage"
 	"gbatch/oci/userns"
+	"gbatch/oci/wire"
 )
 
 // other makes a part as before does, and takes it off that list.
@@ -218,11 +219,11 @@ func TestPodIsEntered(t *testing.T) {
 		poll(t, file, func() bool { _, err := os.Stat(filepath.Join(vol, file)); return err == nil })
 	}
 	for part, want := range map[string]string{"b": "b", "": "own\n"} {
-		if out, code := execOutput(t, s, oci.ExecRequest{Part: part, Args: []string{"sh", "-c", "cat /image 2>/dev/null || echo own"}}); out != want || code != 0 {
+		if out, code := execOutput(t, s, wire.ExecRequest{Part: part, Args: []string{"sh", "-c", "cat /image 2>/dev/null || echo own"}}); out != want || code != 0 {
 			t.Errorf("a command in %q: %q, %d", part, out, code)
 		}
 	}
-	if _, err := s.Exec(oci.ExecRequest{Part: "none", Args: []string{"true"}}, oci.ExecStdio{}); err == nil || !strings.Contains(err.Error(), `no container "none" runs in the job; these do: b`) {
+	if _, err := s.Exec(wire.ExecRequest{Part: "none", Args: []string{"true"}}, wire.ExecStdio{}); err == nil || !strings.Contains(err.Error(), `no container "none" runs in the job; these do: b`) {
 		t.Errorf("a container that is not there: %v", err)
 	}
 	if err := s.Signal(unix.SIGUSR1); err != nil {
@@ -254,7 +255,7 @@ func TestPodIsEntered(t *testing.T) {
 		}
 		if file == "over" {
 			poll(t, "another process to be found by", func() bool { pid := s.PID(); return pid != own && pid != 0 })
-			if _, err := s.Exec(oci.ExecRequest{Args: []string{"true"}}, oci.ExecStdio{}); err == nil || !strings.Contains(err.Error(), "the job's own program does not run; these do: b") {
+			if _, err := s.Exec(wire.ExecRequest{Args: []string{"true"}}, wire.ExecStdio{}); err == nil || !strings.Contains(err.Error(), "the job's own program does not run; these do: b") {
 				t.Errorf("a command in what has ended: %v", err)
 			}
 		}
@@ -277,7 +278,7 @@ func TestPodCores(t *testing.T) {
 	cores := func(want cgroups.CPUSet) {
 		t.Helper()
 		for _, part := range []string{"s", ""} {
-			out, _ := execOutput(t, s, oci.ExecRequest{Part: part, Args: []string{"grep", "Cpus_allowed_list", "/proc/self/status"}})
+			out, _ := execOutput(t, s, wire.ExecRequest{Part: part, Args: []string{"grep", "Cpus_allowed_list", "/proc/self/status"}})
 			if !strings.HasSuffix(out, "\t"+want.String()+"\n") {
 				t.Errorf("%q has %s, want %s", part, out, want)
 			}

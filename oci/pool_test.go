@@ -12,6 +12,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/handed"
 	"gbatch/oci/result"
+	"gbatch/oci/wire"
 )
 
 // onPool runs a container that waits for a word, and returns its shim's number.
@@ -27,11 +28,11 @@ func onPool(t *testing.T, p *oci.Pool) (b *box, shim int, finish func() result.E
 	b.shim = s
 	poll(t, "running container", func() bool {
 		phase, _ := s.Phase()
-		if phase == oci.PhaseExited {
+		if phase == wire.PhaseExited {
 			exit, err := result.Read(b.dir)
 			t.Fatalf("ended before it was told to: %+v, %v; failure %+v; shim: %s", exit, err, exit.Failure, b.shimLog())
 		}
-		return phase == oci.PhaseRunning
+		return phase == wire.PhaseRunning
 	})
 	return b, shimOf(b), func() result.Exit {
 		if err := os.WriteFile(fmt.Sprintf("/proc/%d/root/tmp/go", s.PID()), nil, 0o600); err != nil {

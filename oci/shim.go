@@ -33,6 +33,7 @@ import (
 	"gbatch/oci/slack"
 	"gbatch/oci/spawn"
 	"gbatch/oci/stage"
+	"gbatch/oci/wire"
 )
 
 // What a shim inherits beside stdin, stdout and stderr.
@@ -75,7 +76,7 @@ type shim struct {
 	ended     chan struct{}    // closed when the part's first process has ended
 	limits    []cgroups.Limits // that were set since the first part began
 	group     *cgroups.Group
-	phase     Phase
+	phase     wire.Phase
 	container container      // nil until it is about to be created
 	pid       int            // of the program, usually the container's first process; 0 until it runs
 	keeper    int            // of a first process that only begins programs; 0: there is none
@@ -97,7 +98,7 @@ type shim struct {
 
 func newShimState(lock, control *os.File) *shim {
 	return &shim{
-		phase: PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control,
+		phase: wire.PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control,
 		calls: make(chan func()), ended: make(chan struct{}), now: &part{last: true},
 	}
 }
@@ -165,7 +166,7 @@ func conclude(s *shim, exit result.Exit) {
 		fmt.Fprintln(os.Stderr, err)
 		s.note(&s.left)
 	}
-	s.setPhase(PhaseExited, 0)
+	s.setPhase(wire.PhaseExited, 0)
 }
 
 // record notes how a program ended.

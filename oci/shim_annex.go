@@ -11,12 +11,13 @@ import (
 	"gbatch/oci/annex"
 	"gbatch/oci/failure"
 	"gbatch/oci/message"
+	"gbatch/oci/wire"
 )
 
 // serveAnnex begins a container beside the program, with the file that came with the request.
-func serveAnnex(s *shim, conn *net.UnixConn, req request, files []*os.File) error {
+func serveAnnex(s *shim, conn *net.UnixConn, req wire.Request, files []*os.File) error {
 	defer message.CloseAll(files)
-	out := reply{Seq: req.Seq}
+	out := wire.Reply{Seq: req.Seq}
 	err := beginAnnex(s, req.Annex, files)
 	if f, ok := errors.AsType[*failure.Failure](err); ok {
 		out.Kind, out.Error = f.Kind, f.Message

@@ -16,6 +16,7 @@ import (
 	"gbatch/oci/ordered"
 	"gbatch/oci/result"
 	"gbatch/oci/stdio"
+	"gbatch/oci/wire"
 )
 
 // errStopped says that a container was told to stop before it began.
@@ -30,7 +31,7 @@ type container interface {
 	begin() error
 	// exec begins a further process, and returns the client's end of its terminal
 	// if it was to have one.
-	exec(*specs.Process, *ExecRequest, []*os.File) (process, *os.File, error)
+	exec(*specs.Process, *wire.ExecRequest, []*os.File) (process, *os.File, error)
 	// signal is for who in it handles it.
 	signal(syscall.Signal) error
 	// hangUp ends a process that exec began, with its session.
@@ -139,7 +140,7 @@ func (s *shim) begin(process process) error {
 		return s.abandon(process, err)
 	}
 	pid, err := process.Pid()
-	s.setPhaseLocked(PhaseRunning, pid)
+	s.setPhaseLocked(wire.PhaseRunning, pid)
 	return err
 }
 

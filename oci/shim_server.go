@@ -14,6 +14,7 @@ import (
 	"gbatch/oci/door"
 	"gbatch/oci/message"
 	"gbatch/oci/signals"
+	"gbatch/oci/wire"
 )
 
 // serve opens the control socket, or has that of a kept container lead here, and answers on
@@ -58,16 +59,16 @@ func (s *shim) talk(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		var req request
+		var req wire.Request
 		if err := json.Unmarshal(line, &req); err != nil {
 			message.CloseAll(files)
 			return
 		}
-		if req.Op == opExec {
+		if req.Op == wire.OpExec {
 			s.serveExec(conn, in, req, files)
 			return
 		}
-		if req.Op == opAnnex {
+		if req.Op == wire.OpAnnex {
 			if serveAnnex(s, conn, req, files) != nil {
 				return
 			}
@@ -75,7 +76,7 @@ func (s *shim) talk(conn *net.UnixConn) {
 		}
 		message.CloseAll(files)
 		serve := s.answer
-		if req.Op == opAttach {
+		if req.Op == wire.OpAttach {
 			serve = s.serveAttach
 		}
 		if err := serve(conn, req); err != nil {
@@ -91,8 +92,8 @@ func (s *shim) forget(conn *net.UnixConn) {
 	conn.Close()
 }
 
-func (s *shim) answer(conn *net.UnixConn, req request) error {
-	out := reply{Version: protocolVersion, Seq: req.Seq}
+func (s *shim) answer(conn *net.UnixConn, req wire.Request) error {
+	out := wire.Reply{Version: wire.Version, Seq: req.Seq}
 	if err := s.perform(req); err != nil {
 		out.Error = err.Error()
 	}
@@ -101,15 +102,15 @@ func (s *shim) answer(conn *net.UnixConn, req request) error {
 	return message.Send(conn, out)
 }
 
-func (s *shim) perform(req request) error {
+func (s *shim) perform(req wire.Request) error {
 	switch req.Op {
-	case opKill:
+	case wire.OpKill:
 		return s.stop(unix.SIGKILL)
-	case opStop:
+	case wire.OpStop:
 		return s.stop(syscall.Signal(req.Signal))
-	case opSignal:
+	case wire.OpSignal:
 		return s.signal(syscall.Signal(req.Signal))
-	case opPause, opResume, opUpdate:
+	case wire.OpPause, wire.OpResume, wire.OpUpdate:
 		return s.manage(req)
 	default:
 		return fmt.Errorf("this shim does not know the operation %q; it was started by an older version", req.Op)
@@ -122,7 +123,7 @@ var errNotRunning = errors.New("the container does not run")
 func (s *shim) running() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase != PhaseRunning || s.pid == 0 {
+	if s.phase != wire.PhaseRunning || s.pid == 0 {
 		return 0, errNotRunning
 	}
 	return s.pid, nil
@@ -140,11 +141,11 @@ func (s *shim) stop(sig syscall.Signal) error {
 	}
 	s.mu.Unlock()
 	switch {
-	case phase == PhaseExited, late:
+	case phase == wire.PhaseExited, late:
 		return nil
 	case several != nil:
 		return several.stop(sig)
-	case phase == PhaseStarting:
+	case phase == wire.PhaseStarting:
 		return s.breakOff()
 	case sig == unix.SIGKILL, s.deaf(sig):
 		return endAll(s.group, first)
@@ -224,14 +225,14 @@ func (s *shim) signalFrom(pid int, sig syscall.Signal) error {
 	return signals.Tree(pid, pids, sig)
 }
 
-func (s *shim) manage(req request) error {
+func (s *shim) manage(req wire.Request) error {
 	if _, err := s.running(); err != nil {
 		return err
 	}
 	switch {
-	case req.Op == opPause:
+	case req.Op == wire.OpPause:
 		return all(s).pause()
-	case req.Op == opResume:
+	case req.Op == wire.OpResume:
 		return all(s).resume()
 	case req.Limits == nil:
 		return errors.New("no limits to set")
@@ -241,22 +242,22 @@ func (s *shim) manage(req request) error {
 }
 
 // setPhase tells every client. A client that does not read is dropped.
-func (s *shim) setPhase(p Phase, pid int) {
+func (s *shim) setPhase(p wire.Phase, pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setPhaseLocked(p, pid)
 }
 
 // phaseNow is what clients are told of the phase, with the lock held.
-func (s *shim) phaseNow() reply {
-	out := reply{Version: protocolVersion, Phase: s.phase, PID: s.pid, Exit: s.recorded}
+func (s *shim) phaseNow() wire.Reply {
+	out := wire.Reply{Version: wire.Version, Phase: s.phase, PID: s.pid, Exit: s.recorded}
 	if !s.now.last {
 		out.Part = s.now.Name
 	}
 	return out
 }
 
-func (s *shim) setPhaseLocked(p Phase, pid int) {
+func (s *shim) setPhaseLocked(p wire.Phase, pid int) {
 	s.phase, s.pid = p, pid
 	for conn := range s.conns {
 		if message.Send(conn, s.phaseNow()) != nil {

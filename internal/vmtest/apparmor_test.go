@@ -9,6 +9,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/apparmor"
 	"gbatch/oci/failure"
+	"gbatch/oci/wire"
 )
 
 // checkAppArmor loads the profiles that the test compiled, and looks at what
@@ -72,7 +73,7 @@ func execConfined() error {
 		return err
 	}
 	defer out.Close()
-	p, err := b.shim.Exec(oci.ExecRequest{Args: []string{"cat", "/proc/self/attr/current"}}, oci.ExecStdio{Stdout: in})
+	p, err := b.shim.Exec(wire.ExecRequest{Args: []string{"cat", "/proc/self/attr/current"}}, wire.ExecStdio{Stdout: in})
 	in.Close()
 	if err != nil {
 		return err

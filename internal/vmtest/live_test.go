@@ -13,6 +13,7 @@ import (
 
 	"gbatch/cgroups"
 	"gbatch/oci"
+	"gbatch/oci/wire"
 )
 
 // busy uses a processor, and has a child in a session of its own.
@@ -106,7 +107,7 @@ func (b *box) update() error {
 // refuseLess asks for less memory than is held: the kernel of v2 would kill for it.
 func (b *box) refuseLess() error {
 	run := func(script string) error {
-		p, err := b.shim.Exec(oci.ExecRequest{Args: []string{"/bin/sh", "-c", script}}, oci.ExecStdio{})
+		p, err := b.shim.Exec(wire.ExecRequest{Args: []string{"/bin/sh", "-c", script}}, wire.ExecStdio{})
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (b *box) exec() error {
 	}
 	defer read.Close()
 	script := "grep Cpus_allowed_list /proc/self/status; mknod /dev/other c 195 1; cat /dev/other; exit 6"
-	p, err := b.shim.Exec(oci.ExecRequest{Args: []string{"/bin/sh", "-c", script}}, oci.ExecStdio{Stdout: write, Stderr: write})
+	p, err := b.shim.Exec(wire.ExecRequest{Args: []string{"/bin/sh", "-c", script}}, wire.ExecStdio{Stdout: write, Stderr: write})
 	write.Close()
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/record"
-	"gbatch/oci"
+	"gbatch/oci/wire"
 )
 
 // watch is what the supervisor of one running container keeps an eye on: its
@@ -68,7 +68,7 @@ func (w *watch) close() {
 func (w *watch) look(ctx context.Context) {
 	phase, changed := w.r.container.Phase()
 	w.changed = changed
-	if phase == oci.PhaseRunning && !w.running {
+	if phase == wire.PhaseRunning && !w.running {
 		w.running = true
 		w.begun()
 	}

@@ -15,6 +15,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/oci"
+	"gbatch/oci/wire"
 )
 
 // shell is what runs when no command was given. It needs no knowledge of the
@@ -25,7 +26,7 @@ var shell = []string{"/bin/sh", "-c", "if [ -x /bin/bash ]; then exec /bin/bash;
 // the command.
 type execution struct {
 	*session
-	proc    *oci.ExecProcess
+	proc    *wire.ExecProcess
 	in      *os.File // to the command: a pipe's end, or the terminal
 	outputs []output
 	tools   string // the file that is all tools; empty: there is none
@@ -59,10 +60,10 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 	if want.Tool != "" && want.Terminal {
 		return fmt.Errorf("%s takes no terminal", want.Tool)
 	}
-	req := oci.ExecRequest{Args: want.Args, Env: want.Env, WorkDir: want.WorkDir, User: want.User, Part: want.Container,
+	req := wire.ExecRequest{Args: want.Args, Env: want.Env, WorkDir: want.WorkDir, User: want.User, Part: want.Container,
 		Terminal: want.Terminal, Width: want.Width, Height: want.Height}
 	if want.Terminal {
-		proc, err := container.Exec(req, oci.ExecStdio{})
+		proc, err := container.Exec(req, wire.ExecStdio{})
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 		}
 		ends[i], ends[i+1] = r, w
 	}
-	proc, err := container.Exec(req, oci.ExecStdio{Stdin: ends[0], Stdout: ends[3], Stderr: ends[5], Program: tool})
+	proc, err := container.Exec(req, wire.ExecStdio{Stdin: ends[0], Stdout: ends[3], Stderr: ends[5], Program: tool})
 	closeFiles([]*os.File{ends[0], ends[3], ends[5]})
 	if err != nil {
 		closeFiles([]*os.File{ends[1], ends[2], ends[4]})
@@ -95,7 +96,7 @@ func (e *execution) start(container *oci.Container, want api.ExecStart) error {
 }
 
 // tool is the program to run where the client wants a tool, else nil.
-func (e *execution) tool(req *oci.ExecRequest, want api.ExecStart) (*os.File, error) {
+func (e *execution) tool(req *wire.ExecRequest, want api.ExecStart) (*os.File, error) {
 	switch {
 	case want.Tool == "":
 		return nil, nil

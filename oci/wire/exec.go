@@ -1,4 +1,4 @@
-package oci
+package wire
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"gbatch/oci/door"
 	"gbatch/oci/failure"
 	"gbatch/oci/message"
 	"gbatch/oci/stdio"
@@ -56,10 +57,10 @@ type ExecProcess struct {
 	in   *message.Reader
 }
 
-// Exec starts a command in the container. The error wraps a *failure.Failure if the
+// Exec starts a command in the container of a directory. The error wraps a *failure.Failure if the
 // container has no such command, directory or user.
-func (c *Container) Exec(req ExecRequest, files ExecStdio) (*ExecProcess, error) {
-	conn, err := dialShim(c.at.home)
+func Exec(dir string, req ExecRequest, files ExecStdio) (*ExecProcess, error) {
+	conn, err := door.Dial(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +93,7 @@ func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 	if req.Program {
 		files = append(files, with.Program)
 	}
-	if err := message.Send(p.conn, request{Version: protocolVersion, Seq: 1, Op: opExec, Exec: &req}, files...); err != nil {
-		return err
-	}
-	r, passed, err := p.answer()
+	r, passed, err := p.ask(Request{Op: OpExec, Exec: &req}, files...)
 	if err != nil {
 		return err
 	}
@@ -114,19 +112,32 @@ func (p *ExecProcess) start(req ExecRequest, with ExecStdio) error {
 	return nil
 }
 
+// Ask sends the first request on a connection, with files, and returns the answer.
+func Ask(conn *net.UnixConn, req Request, files ...*os.File) (Reply, []*os.File, error) {
+	return (&ExecProcess{conn: conn, in: message.NewReader(conn)}).ask(req, files...)
+}
+
+func (p *ExecProcess) ask(req Request, files ...*os.File) (Reply, []*os.File, error) {
+	req.Version, req.Seq = Version, 1
+	if err := message.Send(p.conn, req, files...); err != nil {
+		return Reply{}, nil, err
+	}
+	return p.answer()
+}
+
 // answer returns the next message for this command, past those about phases.
 // Files that seem to come with one of those belong to the answer that was read
 // together with it.
-func (p *ExecProcess) answer() (reply, []*os.File, error) {
+func (p *ExecProcess) answer() (Reply, []*os.File, error) {
 	var files []*os.File
 	for {
 		line, more, err := p.in.Next()
 		files = append(files, more...)
 		if err != nil {
 			message.CloseAll(files)
-			return reply{}, nil, fmt.Errorf("the shim has gone: %w", err)
+			return Reply{}, nil, fmt.Errorf("the shim has gone: %w", err)
 		}
-		r, err := parseReply(line)
+		r, err := Parse(line)
 		if err == nil && r.Seq == 0 {
 			continue
 		}
@@ -137,7 +148,7 @@ func (p *ExecProcess) answer() (reply, []*os.File, error) {
 		}
 		if err != nil {
 			message.CloseAll(files)
-			return reply{}, nil, err
+			return Reply{}, nil, err
 		}
 		return r, files, nil
 	}
@@ -157,7 +168,7 @@ func (p *ExecProcess) Wait() (int, error) {
 
 // Signal sends a signal to the command itself.
 func (p *ExecProcess) Signal(sig syscall.Signal) error {
-	return message.Send(p.conn, request{Version: protocolVersion, Seq: 2, Op: opSignal, Signal: int(sig)})
+	return message.Send(p.conn, Request{Version: Version, Seq: 2, Op: OpSignal, Signal: int(sig)})
 }
 
 // Resize tells the command the terminal's new size.

@@ -1,4 +1,4 @@
-package oci
+package wire
 
 import "testing"
 
@@ -6,5 +6,5 @@ import "testing"
 func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"v":1,"seq":3,"phase":"running","pid":7}`))
 	f.Add([]byte(`{"seq":-1}`))
-	f.Fuzz(func(t *testing.T, line []byte) { _, _ = parseReply(line) })
+	f.Fuzz(func(t *testing.T, line []byte) { _, _ = Parse(line) })
 }

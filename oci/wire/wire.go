@@ -1,23 +1,26 @@
-package oci
+// Package wire is what the shim of a container and its clients say to each other, and the client of a command
+// that runs in one.
+package wire
 
 import (
-	"net"
+	"encoding/json"
+	"fmt"
 
 	"gbatch/cgroups"
 	"gbatch/oci/annex"
-	"gbatch/oci/door"
 	"gbatch/oci/failure"
 	"gbatch/oci/result"
 )
 
-// The shim and its clients exchange JSON objects, one per line, over a unix
+// Version is that of what they say. The shim and its clients exchange JSON objects, one per line, over a unix
 // stream socket. A client sends requests and the shim answers each by its
 // sequence number; a message with number 0 tells of a new phase, and the first
 // one on each connection tells the present one. Either side ignores fields
 // that it does not know, so a new daemon can talk to the shims of an old one.
-const protocolVersion = 1
+const Version = 1
 
-type request struct {
+// Request is one of a client.
+type Request struct {
 	Version int             `json:"v"`
 	Seq     uint64          `json:"seq"`
 	Op      string          `json:"op"`
@@ -27,20 +30,21 @@ type request struct {
 	Annex   *annex.Request  `json:"annex,omitempty"`
 }
 
-// The operations. opExec comes alone, on a connection of its own; opAnnex with a file.
+// The operations. OpExec comes alone, on a connection of its own; OpAnnex with a file.
 const (
-	opSignal = "signal" // to whoever handles it, see package signals
-	opStop   = "stop"   // as signal, and the container counts as stopped
-	opKill   = "kill"
-	opPause  = "pause"
-	opResume = "resume"
-	opUpdate = "update"
-	opExec   = "exec"
-	opAnnex  = "annex"
-	opAttach = "attach" // answered with the terminal, or with nothing if there is none
+	OpSignal = "signal" // to whoever handles it, see package signals
+	OpStop   = "stop"   // as signal, and the container counts as stopped
+	OpKill   = "kill"
+	OpPause  = "pause"
+	OpResume = "resume"
+	OpUpdate = "update"
+	OpExec   = "exec"
+	OpAnnex  = "annex"
+	OpAttach = "attach" // answered with the terminal, or with nothing if there is none
 )
 
-type reply struct {
+// Reply is a word of the shim.
+type Reply struct {
 	Version int    `json:"v"`
 	Seq     uint64 `json:"seq"`
 	Phase   Phase  `json:"phase,omitempty"`
@@ -66,5 +70,11 @@ const (
 	PhaseExited   Phase = "exited" // the result is recorded
 )
 
-// dialShim connects to the shim of the container in dir.
-func dialShim(dir string) (*net.UnixConn, error) { return door.Dial(dir) }
+// Parse reads a word of the shim.
+func Parse(line []byte) (Reply, error) {
+	var r Reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Reply{}, fmt.Errorf("read the shim's answer: %w", err)
+	}
+	return r, nil
+}
