@@ -112,7 +112,7 @@ func (r *Rank) parts() (before, beside []oci.Part, err error) {
 	if g := r.order.Spec.Gbatch; g != nil {
 		first -= len(g.Beside)
 	}
-	_, has := portions(&r.order.Spec, len(r.order.Allocation.GPUs))
+	_, has := r.order.Spec.Portions(len(r.order.Allocation.GPUs))
 	for i := range r.programs {
 		one, err := partOf(r.having(has[i]), &r.programs[i])
 		if err != nil {
@@ -172,4 +172,11 @@ func (b *binds) open(roots *storage.Roots, who storage.Tenant, i int, entry job.
 	}
 	b.shown.Add(at)
 	return nil
+}
+
+// having is the recipe of a program that has so many of the rank's GPUs, and of no others.
+func (r *recipe) having(p job.Portion) recipe {
+	at := *r
+	at.order.Allocation.GPUs = r.order.Allocation.GPUs[p.From:p.To]
+	return at
 }

@@ -182,7 +182,7 @@ func (r *Rank) leaveNetwork() error {
 // startContainer makes the container's directory and starts its shim there. The shim
 // takes over what the rank holds of the network.
 func (r *Rank) startContainer(ctx context.Context) error {
-	has, _ := portions(&r.order.Spec, len(r.order.Allocation.GPUs))
+	has, _ := r.order.Spec.Portions(len(r.order.Allocation.GPUs))
 	own := r.having(has)
 	spec, err := own.buildSpec()
 	if err == nil && r.order.Spec.Launches() {
