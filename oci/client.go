@@ -42,11 +42,15 @@ type Container struct {
 	part    string
 	changed chan struct{} // closed and replaced at each new phase
 	exit    *result.Exit  // of a guest, as its shim told when it was recorded
+	free    bool          // another may run in its container
 }
 
 // place is where a program is on the disk: its directory, and that of the container it runs in, which
 // is another one for a guest; see Guest.
-type place struct{ dir, home, guest string }
+type place struct {
+	dir, home, guest string
+	ours             bool // a guest in a container of this process's, which another may follow
+}
 
 func newContainer(at place, conn *net.UnixConn, cmd *exec.Cmd) *Container {
 	c := &Container{
@@ -65,8 +69,8 @@ func (c *Container) listen() {
 		if err != nil {
 			break
 		}
-		if r, err := wire.Parse(line); err == nil {
-			c.receive(r)
+		if r, err := wire.Parse(line); err == nil && c.receive(r) {
+			break
 		}
 	}
 	c.conn.Close()
@@ -98,7 +102,8 @@ func (c *Container) awaitDeath() {
 	}
 }
 
-func (c *Container) receive(r wire.Reply) {
+// receive takes in a word, and says whether it is the last that matters.
+func (c *Container) receive(r wire.Reply) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.Seq != 0 {
@@ -106,14 +111,17 @@ func (c *Container) receive(r wire.Reply) {
 			delete(c.waiting, r.Seq)
 			ch <- r // has room for one
 		}
-		return
+		return false
 	}
 	c.phase, c.pid, c.part = r.Phase, r.PID, r.Part
 	if c.at.guest != "" && r.Exit != nil {
-		c.exit = r.Exit
+		if c.exit, c.free = r.Exit, r.Free; c.at.ours && c.free {
+			return true // Done says it
+		}
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
+	return false
 }
 
 // Dir returns the container's directory.

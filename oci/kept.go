@@ -48,6 +48,7 @@ type kept struct {
 	name   string           // of the guest that runs, in it
 	dir    string           // that one's own
 	room   string           // for the log of the next that has any output
+	later  *time.Timer      // tells that the guest runs; nil: none did yet
 
 	group *cgroups.Group
 	v2    bool
@@ -223,7 +224,11 @@ func (k *kept) order(s *shim, p *stdio.Pump) error {
 		_, s.refused = errors.AsType[*failure.Failure](err)
 		return err
 	}
-	s.setPhase(wire.PhaseRunning, pid)
+	if s.lodger != nil {
+		k.tellRuns(s, pid)
+	} else {
+		s.setPhase(wire.PhaseRunning, pid)
+	}
 	return p.Connect()
 }
 

@@ -21,7 +21,7 @@ import (
 type Kept struct {
 	cmd  *exec.Cmd
 	feed *net.UnixConn // assignments go there; closing it ends the container after its program
-	free chan struct{} // has something when a program has ended and another may run
+	free chan struct{} // has something when the owner's program has ended and another may run
 	gone chan struct{} // closed when the container has ended, and all that its shim had of it
 }
 
@@ -68,7 +68,7 @@ func startKept(dir string, h handed.Handover) (*Container, *Kept, error) {
 	return b.container(nil), k, nil
 }
 
-// watch takes note each time that a program has ended, until the process has.
+// watch takes note when the owner's program has ended, and when the process has. How guests end they are told.
 func (k *Kept) watch() {
 	word := make([]byte, 1)
 	for {
@@ -83,7 +83,17 @@ func (k *Kept) watch() {
 }
 
 // Free waits until the program has ended, and says whether another one may run.
-func (k *Kept) Free() bool {
+func (k *Kept) Free(c *Container) bool {
+	if c.at.guest != "" {
+		<-c.done
+		c.mu.Lock()
+		free := c.free
+		c.mu.Unlock()
+		if !free {
+			<-k.gone
+		}
+		return free
+	}
 	select {
 	case <-k.free:
 		return true
@@ -135,7 +145,7 @@ func (k *Kept) start(g Guest, spec *specs.Spec, cfg ShimConfig, h handed.Handove
 		ours.Close()
 		return nil, errors.Join(ErrGone, err)
 	}
-	return newContainer(place{dir: g.Dir, home: g.Home, guest: g.Name}, ours, nil), nil
+	return newContainer(place{dir: g.Dir, home: g.Home, guest: g.Name, ours: true}, ours, nil), nil
 }
 
 // Close ends the container once its program has ended.

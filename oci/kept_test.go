@@ -42,6 +42,7 @@ type series struct {
 	*testing.T
 	first *box
 	kept  *oci.Kept
+	last  *oci.Container
 	count int
 }
 
@@ -78,6 +79,7 @@ func newSeries(t *testing.T, script string, edit func(*box)) (*series, *box) {
 	}
 	s.first = b
 	c := b.shim
+	s.last = c
 	t.Cleanup(func() { s.kept.Close(); c.Kill(); <-s.kept.Gone() })
 	return s, b
 }
@@ -109,13 +111,14 @@ func (s *series) next(script string, edit func(*box)) *box {
 		s.Fatal(err)
 	}
 	c := b.shim
+	s.last = c
 	s.Cleanup(func() { c.Kill() })
 	return b
 }
 
 func (s *series) free(want bool) {
 	s.Helper()
-	if got := s.kept.Free(); got != want {
+	if got := s.kept.Free(s.last); got != want {
 		s.Fatalf("another may run there: %v, want %v", got, want)
 	}
 }

@@ -91,7 +91,8 @@ type shim struct {
 	refused   bool           // a kept container could not begin the program
 	left      bool           // the program left something in it that stays
 	changed   bool           // its limits were changed
-	recorded  *result.Exit   // how a guest ended
+	end       *result.Exit   // how a guest ended, as it is recorded; nil: that is not to be told yet
+	free      bool           // with end: another program may run in the container
 	visitors  int            // connections beside the starter's, ever
 	conns     map[*net.UnixConn]bool
 }
@@ -142,21 +143,26 @@ func (s *shim) live(further *feed) *shim {
 	small := time.AfterFunc(time.Second, func() { debug.SetGCPercent(50) })
 	defer small.Stop()
 	conclude(s, s.run())
+	s.setPhase(wire.PhaseExited, 0)
 	last := s
-	for served := 1; last.kept != nil && last.kept.reusable(last, served); served++ {
+	free := s.kept != nil && s.kept.reusable(s, 1)
+	for served := 2; free; served++ {
 		next := further.nextGuest(last)
 		if next == nil {
 			break
 		}
 		last = next
-		conclude(last, last.kept.runNext(last))
+		exit := conclude(last, last.kept.runNext(last))
+		last.kept.over(last)
+		free = last.kept.reusable(last, served)
+		last.kept.tellEnd(last, exit, free)
 	}
 	last.teardown()
 	return last
 }
 
-// conclude records how a program ended, and tells it.
-func conclude(s *shim, exit result.Exit) {
+// conclude records how a program ended. What it returns is nil if that could not be recorded.
+func conclude(s *shim, exit result.Exit) *result.Exit {
 	exit.Finished = time.Now()
 	if !exit.Started.IsZero() { // how long it ran is so whatever became of the wall clock
 		exit.Started = exit.Finished.Add(-exit.Finished.Sub(exit.Started))
@@ -165,8 +171,9 @@ func conclude(s *shim, exit result.Exit) {
 		// Without a result the program counts as lost, which is the truth, when the container has ended.
 		fmt.Fprintln(os.Stderr, err)
 		s.note(&s.left)
+		return nil
 	}
-	s.setPhase(wire.PhaseExited, 0)
+	return result.Stamp(exit)
 }
 
 // record notes how a program ended.
@@ -174,13 +181,7 @@ func record(s *shim, exit result.Exit) error {
 	if s.lodger == nil {
 		return result.Write(".", exit)
 	}
-	err := s.kept.book.Ended(s.lodger.Name, exit)
-	if err == nil {
-		s.mu.Lock()
-		s.recorded = result.Stamp(exit)
-		s.mu.Unlock()
-	}
-	return err
+	return s.kept.book.Ended(s.lodger.Name, exit)
 }
 
 // setupGC is for the time of a start. It puts the first collection behind what

@@ -109,9 +109,9 @@ func (f *feed) nextGuest(s *shim) *shim {
 	message.CloseAll(s.received.Stdio.All())
 	if s.lodger == nil { // from here on what is about the first program alone is its owner's
 		s.lock.Close()
-	}
-	if _, err := f.conn.Write([]byte{'\n'}); err != nil {
-		return nil
+		if _, err := f.conn.Write([]byte{'\n'}); err != nil { // of a guest its end says it
+			return nil
+		}
 	}
 	s.dropClients()
 	line, files, err := f.in.Next()

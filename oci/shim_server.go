@@ -36,23 +36,29 @@ func (s *shim) serve() (err error) {
 	if conn, ok := c.(*net.UnixConn); err == nil && ok {
 		s.starter = conn
 		s.mu.Lock()
-		s.conns[conn] = true // it hears of each phase from here on
+		s.conns[conn] = true // it hears of each phase from here on, and knows the first
 		s.mu.Unlock()
-		go s.talk(conn) // ends with the connection, or the process
+		go s.answerAll(conn) // ends with the connection, or the process
 	}
 	return nil
 }
 
-// talk answers one client.
+// talk tells a client the phase, and answers it.
 func (s *shim) talk(conn *net.UnixConn) {
-	defer s.forget(conn)
 	s.mu.Lock()
 	s.conns[conn] = true
 	err := message.Send(conn, s.phaseNow())
 	s.mu.Unlock()
 	if err != nil {
+		s.forget(conn)
 		return
 	}
+	s.answerAll(conn)
+}
+
+// answerAll answers one client.
+func (s *shim) answerAll(conn *net.UnixConn) {
+	defer s.forget(conn)
 	in := message.NewReader(conn)
 	for {
 		line, files, err := in.Next()
@@ -250,7 +256,7 @@ func (s *shim) setPhase(p wire.Phase, pid int) {
 
 // phaseNow is what clients are told of the phase, with the lock held.
 func (s *shim) phaseNow() wire.Reply {
-	out := wire.Reply{Version: wire.Version, Phase: s.phase, PID: s.pid, Exit: s.recorded}
+	out := wire.Reply{Version: wire.Version, Phase: s.phase, PID: s.pid, Exit: s.end, Free: s.free}
 	if !s.now.last {
 		out.Part = s.now.Name
 	}

@@ -52,7 +52,8 @@ type Reply struct {
 	Part    string `json:"part,omitempty"` // which runs, where that is not the last; see Part
 	Error   string `json:"error,omitempty"`
 
-	Exit *result.Exit `json:"exit,omitempty"` // with PhaseExited, of a guest: as it is recorded
+	Exit *result.Exit `json:"exit,omitempty"` // with PhaseExited, of a guest, once: as it is recorded
+	Free bool         `json:"free,omitempty"` // with Exit: another program may run in the container
 
 	Exited bool `json:"exited,omitempty"` // a command ended with Code
 	Code   int  `json:"code,omitempty"`

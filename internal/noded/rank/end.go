@@ -71,7 +71,7 @@ func (r *Rank) readExit() *node.Exit {
 // and the next one goes on here.
 func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 	r.blameGPU(ctx, out)
-	if !r.shelter.free(out.CPUSeconds, r.secrets.written) {
+	if !r.shelter.free(r.container, out.CPUSeconds, r.secrets.written) {
 		r.killRest()
 	}
 	r.node.Reached("cleaned")

@@ -111,6 +111,9 @@ func (g guest) begin(ctx context.Context) error {
 	}
 	h.cores = g.cores.CPUs
 	g.state.setContainer(g.container)
+	if len(g.order.Allocation.GPUs) > 0 {
+		g.measure(false) // where the counters of energy stand: that it runs may be told late
+	}
 	return nil
 }
 

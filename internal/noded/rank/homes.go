@@ -176,13 +176,13 @@ type shelter struct {
 
 // free says whether the container can be used again, now that the rank's program has
 // ended. Otherwise it has ended.
-func (x *shelter) free(cpuSeconds float64, secrets uint32) bool {
+func (x *shelter) free(c *oci.Container, cpuSeconds float64, secrets uint32) bool {
 	if x.home == nil {
 		return false
 	}
 	x.home.used += cpuSeconds
 	x.home.secrets = secrets
-	x.ready = x.home.kept.Free()
+	x.ready = x.home.kept.Free(c)
 	return x.ready
 }
 

@@ -294,6 +294,9 @@ func (r *Rank) setEnded(e *node.Exit) {
 		within = contact.WithinRunning // its place is taken already
 	}
 	r.state.change(within, func(s *node.RankStatus) {
+		if s.Phase != node.PhaseRunning && e.StartedMS > 0 && !r.ordered.IsZero() { // it was over before that was told
+			r.node.Counters.Launched(time.UnixMilli(e.StartedMS).Sub(r.ordered))
+		}
 		e.OnClock(lease.WallMS())
 		e.FreeMS = time.Now().UnixMilli()
 		s.Phase, s.Progress, s.Exit = node.PhaseEnded, "", e
