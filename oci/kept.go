@@ -183,12 +183,18 @@ func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
 	for _, child := range p.Children() {
 		s.received.Give(child, s.spec.Process.User)
 	}
-	if err := k.order(s, p); err != nil {
+	pid, err := k.order(s, p)
+	if err != nil {
 		p.Finish()
 		return s.failed(err)
 	}
 	started, over := time.Now(), make(chan struct{})
-	s.keep(over)
+	if s.lodger != nil {
+		k.runs(s, pid, over)
+	} else {
+		s.setPhase(wire.PhaseRunning, pid)
+		s.keep(over)
+	}
 	status, err := k.await(s)
 	close(over)
 	p.Finish()
@@ -200,36 +206,29 @@ func (k *kept) runLogged(s *shim, log *stdio.Log) result.Exit {
 	return exit
 }
 
-// order has the keeper begin the program. Before that it is durable that it may run.
-func (k *kept) order(s *shim, p *stdio.Pump) error {
-	var err error
+// order has the keeper begin the program, and says which process that is. Before that it is durable that it may run.
+func (k *kept) order(s *shim, p *stdio.Pump) (pid int, err error) {
 	if s.lodger != nil {
 		err = k.book.Begun(k.name)
 	} else {
 		err = result.WriteBegun(".")
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.mu.Lock()
 	stopped := s.stopped
 	s.mu.Unlock()
 	if stopped {
-		return errStopped
+		return 0, errStopped
 	}
 	// A stop from here on ends the container, and so what is waited for.
 	in, out, errs := p.Ends()
-	pid, err := k.keeper.Begin(s.spec.Process, in, out, errs)
-	if err != nil {
+	if pid, err = k.keeper.Begin(s.spec.Process, in, out, errs); err != nil {
 		_, s.refused = errors.AsType[*failure.Failure](err)
-		return err
+		return 0, err
 	}
-	if s.lodger != nil {
-		k.tellRuns(s, pid)
-	} else {
-		s.setPhase(wire.PhaseRunning, pid)
-	}
-	return p.Connect()
+	return pid, p.Connect()
 }
 
 // await waits for the program's end, and begins further processes meanwhile. An error

@@ -279,6 +279,20 @@ func TestKeptStops(t *testing.T) {
 		}
 		s.free(false)
 	})
+	t.Run("lease", func(t *testing.T) {
+		lease := filepath.Join(t.TempDir(), "lease")
+		if err := os.WriteFile(lease, []byte(`{"untilMs":1}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, b := newSeries(t, "exit 0", nil)
+		b.exit()
+		s.free(true)
+		b = s.next(waits, func(b *box) { b.cfg.LeaseFile = lease })
+		if e := b.exit(); e.Code != 137 || !e.LeaseOver {
+			t.Errorf("%+v", e)
+		}
+		s.free(false)
+	})
 	for name, disturb := range map[string]func(*box) error{
 		"kill":   func(b *box) error { return b.shim.Kill() },
 		"keeper": func(b *box) error { return unix.Kill(parentOf(b.shim.PID()), unix.SIGKILL) },

@@ -9,20 +9,21 @@ import (
 
 // Of most guests a shim says one word: how the program ended, and that another may run.
 
-// tellRunsAfter is less than what comes of that word takes.
-const tellRunsAfter = 5 * time.Millisecond
+// runsLonger is less than what comes of the word that a program runs takes, and than what a limit needs.
+const runsLonger = 5 * time.Millisecond
 
-// tellRuns notes that a guest's program runs. Most are over before it would be of use to tell that, so
-// it is told a moment later.
-func (k *kept) tellRuns(s *shim, pid int) {
+// runs notes that a guest's program runs, until over is closed. Most are over before it would be of use to
+// tell that, or to look at their lease and their limit, so that is for those which still run a moment later.
+func (k *kept) runs(s *shim, pid int, over <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.phase, s.pid = wire.PhaseRunning, pid
-	k.later = time.AfterFunc(tellRunsAfter, func() {
+	k.later = time.AfterFunc(runsLonger, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.phase == wire.PhaseRunning {
 			s.setPhaseLocked(wire.PhaseRunning, s.pid)
+			s.keep(over)
 		}
 	})
 }
