@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -28,24 +29,33 @@ func (p goPackage) short() string { return strings.TrimPrefix(p.ImportPath, modu
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
+	ps, err := listed()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return ps
+}
+
+// listed are the packages of the tree, without those in folders that git ignores: it has node_modules.
+var listed = sync.OnceValues(func() ([]goPackage, error) {
 	out, err := exec.Command("go", "list", "-e", "-buildvcs=false", "-tags", "seccomp",
 		"-json=ImportPath,Name,Doc,Dir,Imports,Deps,TestImports,XTestImports", "./...").Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return nil, err
 	}
 	var ps []goPackage
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p goPackage
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return ps
+			return ps, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		if exec.Command("git", "check-ignore", "-q", p.Dir).Run() != nil {
 			ps = append(ps, p)
 		}
 	}
-}
+})
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range packages(t) {

@@ -3,7 +3,6 @@ package gbatch
 import (
 	"bytes"
 	"go/ast"
-	"go/format"
 	"slices"
 	"testing"
 )
@@ -58,12 +57,4 @@ func countParams(l *ast.FieldList) int {
 		n--
 	}
 	return n
-}
-
-func TestFormat(t *testing.T) {
-	for _, s := range sources(t) {
-		if want, err := format.Source(s.text); err != nil || !bytes.Equal(want, s.text) {
-			t.Errorf("%s is not formatted by gofmt", s.name)
-		}
-	}
 }

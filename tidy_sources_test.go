@@ -48,9 +48,12 @@ func files(t *testing.T, f func(name string, text []byte)) {
 	}
 }
 
+// sources are the Go files of the tree, parsed once for all tests, which change nothing of them.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var out []source
+	if parsed != nil {
+		return parsed
+	}
 	files(t, func(name string, text []byte) {
 		if path.Ext(name) != ".go" {
 			return
@@ -58,10 +61,11 @@ func sources(t *testing.T) []source {
 		s := source{name: name, text: text, fset: token.NewFileSet()}
 		var err error
 		if s.file, err = parser.ParseFile(s.fset, name, text, parser.ParseComments); err != nil {
-			t.Errorf("parse: %v", err)
-			return
+			t.Fatalf("parse: %v", err)
 		}
-		out = append(out, s)
+		parsed = append(parsed, s)
 	})
-	return out
+	return parsed
 }
+
+var parsed []source
