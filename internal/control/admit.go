@@ -32,7 +32,7 @@ func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
 		return &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: why.Text + ": it could never start",
 			Hint: "ask for less, or ask an operator, who sets the limits"}
 	}
-	if len(s.nodes.list) == 0 || s.queue.sched.Possible(probe.Shape) {
+	if s.nodes.list.Len() == 0 || s.queue.sched.Possible(probe.Shape) {
 		return nil
 	}
 	r := &state.Refusal{Code: state.Unsatisfiable, Path: "request.resources", Message: "no node here can ever hold this job"}
@@ -40,7 +40,7 @@ func (e Submit) refuseNever(s *step, probe sched.Job) *state.Refusal {
 		r.Hint = "a capability is had on nodes only whose gnoded.yaml has it in allowCapabilities"
 	}
 	if name := e.Spec.Runtime(); name != "" {
-		r.Hint = need.RuntimesHint(s.nodes.list, name)
+		r.Hint = need.RuntimesHint(&s.nodes.list, name)
 	}
 	if at := probe.Shape.Storage; len(at) > 0 && !s.queue.sched.Possible(&sched.Shape{Storage: at}) {
 		r.Path, r.Hint = "request.docker.storage", "mount what there is, or ask an operator: storage is named in gnoded.yaml of each node"

@@ -110,7 +110,7 @@ func Of(cfg Config, epoch uint64, all *standby.Jobs) (*Controller, error) {
 // View takes a snapshot. Only the owner may call it, and may publish it only
 // when the records of all steps before are durable.
 func (c *Controller) View(now sched.Time) *state.View {
-	return &state.View{Now: now, Nodes: c.nodes.snapshot(), Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
+	return &state.View{Now: now, Nodes: c.nodes.list.Snapshot(), Plan: c.queue.plan, Windows: c.queue.windows, Billing: c.cfg.Accounting, Jobs: c.jobs.table.Snapshot(), Next: c.jobs.next}
 }
 
 // Left is what who leads no more follows on with, once this controller has decided its last: see standby.Of.

@@ -29,7 +29,7 @@ func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 
 // There is a note on when nodes were heard, where one is due.
 func (c *Controller) There(now sched.Time) (r state.Record, due bool) {
-	if !c.nodes.there.Due(now, c.nodes.list) {
+	if !c.nodes.there.Due(now, &c.nodes.list) {
 		return r, false
 	}
 	return state.Record{Kind: state.KindThere, Value: state.Encode(&c.nodes.there)}, true

@@ -22,7 +22,7 @@ func (e Reconfigure) apply(s *step) (none, *state.Refusal) {
 	must(s.ledger.Rebase(s.jobs.charges())) // charges come from allocations, which are in bounds
 	*s.cfg, s.queue.due = e.Config, true
 	s.ledger.ForgetShares()
-	for _, n := range s.nodes.list {
+	for n := range s.nodes.list.All() {
 		v := *n
 		v.Partitions = s.cfg.Partitions.Of(n)
 		s.nodes.set(v)

@@ -35,7 +35,7 @@ func (e Reserve) apply(s *step) (none, *state.Refusal) {
 		}
 	}
 	w := state.Window{Window: e.Window, Every: e.Every}
-	refusal := partition.Fill(&w.Window, e.Partition, s.nodes.list)
+	refusal := partition.Fill(&w.Window, e.Partition, &s.nodes.list)
 	if refusal == nil {
 		refusal = recur.GPUs(&w.Window, s.nodes.get)
 	}

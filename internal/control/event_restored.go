@@ -50,7 +50,7 @@ func (e NodeSync) wentBack(s *step) bool {
 
 func (e Restored) apply(s *step) (none, *state.Refusal) {
 	s.jobs.skipTo(s.jobs.next + e.Skip)
-	for _, n := range s.nodes.list {
+	for n := range s.nodes.list.All() {
 		v := *n
 		v.Unsure = true
 		s.nodes.set(v)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gbatch/internal/control/ranks"
-	"gbatch/internal/control/reboot"
 	"gbatch/internal/control/recur"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -30,6 +29,7 @@ func (e Tick) apply(s *step) (none, *state.Refusal) {
 	e.warnings(s)
 	e.given(s)
 	s.nodes.endPenalties()
+	s.nodes.looked()
 	s.jobs.evict()
 	e.templates(s)
 	if s.ledger.CloseDays() {
@@ -64,49 +64,48 @@ func (Tick) audit(none) Audit { return Audit{Nothing: true} }
 // NextTick is when Tick must be called at the latest; 0 if nothing waits for
 // time. The next time at which a decision may change counts too.
 func (c *Controller) NextTick(now sched.Time) sched.Time {
-	next := sched.Time(0)
-	sooner := func(t sched.Time) {
-		if t > 0 && (next == 0 || t < next) {
-			next = t
-		}
-	}
-	for _, n := range c.nodes.list {
-		sooner(n.Penalty())
-		sooner(c.cfg.patience().Next(n))
-		sooner(n.EvictAt)
-		sooner(reboot.Next(n, c.cfg.RebootTime))
-	}
+	next := c.nodes.due
 	for _, w := range c.queue.windows {
-		sooner(w.End)
+		next = sooner(next, w.End)
 	}
 	if at, any := c.limits.Next(); any {
-		sooner(at)
+		next = sooner(next, at)
 	}
 	if at, any := c.warnings.Next(); any {
-		sooner(at)
+		next = sooner(next, at)
 	}
 	if at, any := c.attempts.given.NextDue(); any {
-		sooner(at)
+		next = sooner(next, at)
 	}
 	switch {
 	case len(c.jobs.ended) > c.cfg.KeepCount:
-		sooner(now)
+		next = sooner(next, now)
 	case len(c.jobs.ended) > 0:
-		sooner(c.jobs.get(c.jobs.ended[0]).Ended + c.cfg.KeepEnded)
+		next = sooner(next, c.jobs.get(c.jobs.ended[0]).Ended+c.cfg.KeepEnded)
 	}
 	if c.depends.Pending() {
-		sooner(now)
+		next = sooner(next, now)
 	}
-	sooner(c.templates.Next())
-	sooner(c.ledger.NextClose())
+	next = sooner(next, c.templates.Next())
+	next = sooner(next, c.ledger.NextClose())
 	if c.queue.plan != nil {
-		sooner(c.queue.plan.Wake)
+		next = sooner(next, c.queue.plan.Wake)
 	}
 	return next
 }
 
+// sooner is the first of some times of which 0 is never.
+func sooner(times ...sched.Time) (first sched.Time) {
+	for _, t := range times {
+		if t > 0 && (first == 0 || t < first) {
+			first = t
+		}
+	}
+	return first
+}
+
 func (e Tick) nodes(s *step) {
-	for _, was := range s.nodes.list {
+	for was := range s.nodes.list.All() {
 		n := s.nodes.get(was.Name) // the end of a job on several nodes may have changed it
 		suspect, lost := s.cfg.patience().Silent(s.now, n)
 		if suspect == n.Suspect && lost == n.Lost {

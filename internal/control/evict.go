@@ -49,7 +49,7 @@ func (s *step) evictJob(j *state.Job, why string) string {
 // leave has the jobs leave nodes whose time to end by themselves is over, and looks
 // after reboots.
 func (e Tick) leave(s *step) {
-	for _, was := range s.nodes.list {
+	for was := range s.nodes.list.All() {
 		s.nodes.stepReboot(was.Name)
 		n := *s.nodes.get(was.Name)
 		if n.EvictAt == 0 || s.now < n.EvictAt {

@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"slices"
 
 	"gbatch/internal/control/given"
 	"gbatch/internal/control/ledger"
@@ -93,7 +92,7 @@ func (s *step) ahead(plan *sched.Plan) {
 		return
 	}
 	claims := given.ClaimsOf(plan, &s.jobs.table)
-	for _, n := range slices.Clone(s.nodes.list) {
+	for n := range s.nodes.list.All() {
 		if !s.attempts.given.On(n.Name) {
 			continue
 		}

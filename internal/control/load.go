@@ -82,7 +82,7 @@ func (c *Controller) Load(r state.Record) error {
 func (c *Controller) Loaded(now sched.Time) error {
 	c.out.Begin(now, c.cfg.NoRecords)
 	c.nodes.loading = true
-	for _, n := range slices.Clone(c.nodes.list) {
+	for n := range c.nodes.list.All() {
 		v := *n
 		v.LastSeen, v.Heard = now, c.nodes.there.Before(v.Name, now)
 		v.Version = c.nodes.version()

@@ -9,19 +9,19 @@ import (
 	"gbatch/internal/control/fit"
 	"gbatch/internal/control/heard"
 	"gbatch/internal/control/picture"
+	"gbatch/internal/control/reboot"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
-// nodes is the nodes, sorted by name, and how often their desired sets were
-// changed. Values are immutable, and so is a list that a View may hold.
+// nodes is the nodes, and how often their desired sets were changed. Values are immutable.
 type nodes struct {
-	list     []*state.Node
-	shared   bool   // a View may hold the list: it is copied before it changes
-	epoch    uint64 // of this start; makes versions of desired sets grow over restarts
-	versions uint64 // of desired sets, in this epoch
+	list     state.Nodes
+	due      sched.Time // not after when time alone makes something else of one; 0: of none
+	epoch    uint64     // of this start; makes versions of desired sets grow over restarts
+	versions uint64     // of desired sets, in this epoch
 
 	before sched.Time // when the node whose word is taken in was heard before; 0: not in this start
 	booted sched.Time // when what ran there before it was restarted had ended at the latest; 0: it was not, since it was heard
@@ -35,42 +35,31 @@ type nodes struct {
 	out   *effects.Output
 }
 
-func (t *nodes) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(t.list, name, func(n *state.Node, s string) int { return strings.Compare(n.Name, s) })
-}
+func (t *nodes) get(name string) *state.Node { return t.list.Get(name) }
 
-func (t *nodes) get(name string) *state.Node {
-	if i, ok := t.find(name); ok {
-		return t.list[i]
-	}
-	return nil
-}
-
-// snapshot is the list as it is now; later puts do not change it.
-func (t *nodes) snapshot() []*state.Node {
-	t.shared = true
-	return t.list
-}
-
-// put replaces a node's value, or adds it; old is nil then. A list that grows is
-// always another one, so that it may be done while nodes are gone through.
+// put replaces a node's value, or adds it; old is nil then.
 func (t *nodes) put(n *state.Node) (old *state.Node) {
-	i, ok := t.find(n.Name)
-	if t.shared || !ok {
-		t.list, t.shared = slices.Clone(t.list), false
+	t.due = sooner(t.due, t.next(n))
+	return t.list.Put(n)
+}
+
+// next is when time alone makes something else of a node; 0: never.
+func (t *nodes) next(n *state.Node) sched.Time {
+	return sooner(n.Penalty(), t.cfg.patience().Next(n), n.EvictAt, reboot.Next(n, t.cfg.RebootTime))
+}
+
+// looked works out anew when something is due, after what was has been done: a node that is heard of puts
+// it off, which is not looked for at each of its words.
+func (t *nodes) looked() {
+	t.due = 0
+	for n := range t.list.All() {
+		t.due = sooner(t.due, t.next(n))
 	}
-	if !ok {
-		t.list = slices.Insert(t.list, i, n)
-		return nil
-	}
-	old, t.list[i] = t.list[i], n
-	return old
 }
 
 // remove drops a node that is there.
 func (t *nodes) remove(name string) {
-	i, _ := t.find(name)
-	t.list, t.shared = slices.Delete(slices.Clone(t.list), i, i+1), false
+	t.list.Remove(name)
 	t.queue.sched.RemoveNode(name)
 	t.queue.due = true
 	t.out.Store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
@@ -93,7 +82,7 @@ func (t *nodes) skipTo(version uint64) {
 // names is all names, for people.
 func (t *nodes) names() string {
 	var names []string
-	for _, n := range t.list {
+	for n := range t.list.All() {
 		names = append(names, n.Name)
 	}
 	return strings.Join(names, ", ")
@@ -102,11 +91,11 @@ func (t *nodes) names() string {
 // partitions is those that some node is in, nil if there are no nodes.
 func (t *nodes) partitions() []string {
 	var names []string
-	for _, n := range t.list {
+	for n := range t.list.All() {
 		names = append(names, n.Partitions...)
 	}
 	slices.Sort(names)
-	if names = slices.Compact(names); names == nil && len(t.list) > 0 {
+	if names = slices.Compact(names); names == nil && t.list.Len() > 0 {
 		names = []string{}
 	}
 	return names
@@ -114,10 +103,13 @@ func (t *nodes) partitions() []string {
 
 // check verifies that each job is listed at the nodes where it has live ranks.
 func (t *nodes) check(jobs *jobs) error {
-	if !slices.IsSortedFunc(t.list, func(a, b *state.Node) int { return strings.Compare(a.Name, b.Name) }) {
+	if !slices.IsSortedFunc(slices.Collect(t.list.All()), func(a, b *state.Node) int { return strings.Compare(a.Name, b.Name) }) {
 		return fmt.Errorf("nodes %s are not in order", t.names())
 	}
-	for _, n := range t.list {
+	for n := range t.list.All() {
+		if t.due != sooner(t.due, t.next(n)) {
+			return fmt.Errorf("time makes something else of node %s at %d, and %d is said to be the first time", n.Name, t.next(n), t.due)
+		}
 		for _, num := range n.Jobs {
 			if j := jobs.get(num); j == nil || !j.State.Active() || !j.On(n.Name) {
 				return fmt.Errorf("node %s has job %d, which is not there", n.Name, num)

@@ -32,7 +32,7 @@ func (w *world) site(d *datadriven.TestData) (string, bool) {
 		return refusal.Message, true
 	}
 	var b strings.Builder
-	for _, n := range w.c.nodes.list {
+	for n := range w.c.nodes.list.All() {
 		fmt.Fprintf(&b, "%s: %s\n", n.Name, strings.Join(n.Partitions, ", "))
 	}
 	return b.String(), true

@@ -16,7 +16,7 @@ func (t *nodes) planImages(reservations []sched.Reservation) {
 		return // a simulation has no images
 	}
 	planned := ahead.Planned(t.out.Now, reservations)
-	for _, n := range t.list {
+	for n := range t.list.All() {
 		list, changed, fresh := ahead.Next(n.Prepulls, planned[n.Name])
 		if !changed {
 			continue

@@ -232,7 +232,7 @@ func everything(v *state.View) string {
 	for j := range v.All() {
 		fmt.Fprintf(&b, "%s %v\n", state.Encode(j), j.Ref.Since)
 	}
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		fmt.Fprintf(&b, "%s %d %v\n", state.Encode(n), n.Version, n.Past)
 	}
 	return b.String()

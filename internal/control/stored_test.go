@@ -126,7 +126,7 @@ func viewText(v *state.View) string {
 		}
 		fmt.Fprintf(&b, " %q\n", j.Text)
 	}
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		state, why := n.State()
 		fmt.Fprintf(&b, "%s %s %q jobs %v gpus %d\n", n.Name, state, why, n.Jobs, len(n.Inventory.GPUs))
 		for _, g := range n.Inventory.GPUs {

@@ -37,7 +37,7 @@ func (t *jobs) suspect(j *state.Job) job.Number {
 // endPenalties gives nodes jobs again when their time is over. One more failure
 // suffices then for the next penalty.
 func (t *nodes) endPenalties() {
-	for _, n := range t.list {
+	for n := range t.list.All() {
 		if p := n.Penalty(); p > 0 && p <= t.out.Now {
 			v, again := *n, *n.Trouble
 			again.Until, again.Why = 0, ""

@@ -290,7 +290,7 @@ func (s *Server) load() (*loop.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", len(l.View().Nodes), "ahead", ahead, "ms", time.Since(began).Milliseconds())
+	s.log.Info("state loaded", "jobs", l.View().Len(), "nodes", l.View().Nodes.Len(), "ahead", ahead, "ms", time.Since(began).Milliseconds())
 	return l, nil
 }
 

@@ -374,7 +374,8 @@ func (x *chaos) restart() {
 	old := x.c
 	x.c = x.start()
 	x.tally.Restarts++
-	for _, n := range old.View(x.now).Nodes {
+	view := old.View(x.now)
+	for n := range view.Nodes.All() {
 		if n.Suspect || n.Lost {
 			return
 		}

@@ -3,8 +3,6 @@ package state
 import (
 	"cmp"
 	"iter"
-	"slices"
-	"strings"
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
@@ -15,7 +13,7 @@ import (
 // be read by many at once.
 type View struct {
 	Now   sched.Time
-	Nodes []*Node // by name
+	Nodes Nodes
 	Plan  *sched.Plan
 
 	Windows []Window // advance reservations
@@ -36,11 +34,7 @@ func (v *View) Len() int { return v.Jobs.count }
 
 // Node is the node with that name, or nil.
 func (v *View) Node(name string) *Node {
-	i, ok := slices.BinarySearchFunc(v.Nodes, name, func(n *Node, s string) int { return strings.Compare(n.Name, s) })
-	if !ok {
-		return nil
-	}
-	return v.Nodes[i]
+	return v.Nodes.Get(name)
 }
 
 // Waiting is why a queued job does not run, by the last plan.

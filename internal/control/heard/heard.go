@@ -29,13 +29,13 @@ type Silent struct {
 
 // Due says whether the note is another one now and is to be stored: Every after the last one, or within a second when there is another node in
 // it, or one less.
-func (t *Note) Due(now sched.Time, nodes []*state.Node) bool {
+func (t *Note) Due(now sched.Time, nodes *state.Nodes) bool {
 	if now < t.looked+sched.Second {
 		return false
 	}
 	t.looked = now
 	var list []Silent
-	for _, n := range nodes {
+	for n := range nodes.All() {
 		if len(n.Jobs) > 0 && (n.Heard < n.LastSeen || now-n.Heard >= Every) {
 			list = append(list, Silent{n.Name, n.Heard})
 		}

@@ -106,9 +106,9 @@ func runtime(s *job.Spec) []string {
 }
 
 // RuntimesHint is which nodes have which runtimes, for a job that cannot have its.
-func RuntimesHint(nodes []*state.Node, want string) string {
+func RuntimesHint(nodes *state.Nodes, want string) string {
 	at := map[string][]string{}
-	for _, n := range nodes {
+	for n := range nodes.All() {
 		for _, r := range n.Inventory.Runtimes {
 			name := r.Name
 			if r.NoGPUs {

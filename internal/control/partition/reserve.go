@@ -12,7 +12,7 @@ import (
 
 // Fill gives a reservation the nodes that are in a partition now; to one that counts
 // nodes, as those of which it may have so many. Without a name it changes nothing.
-func Fill(w *sched.Window, name string, nodes []*state.Node) *state.Refusal {
+func Fill(w *sched.Window, name string, nodes *state.Nodes) *state.Refusal {
 	if name == "" {
 		return nil
 	}
@@ -20,7 +20,7 @@ func Fill(w *sched.Window, name string, nodes []*state.Node) *state.Refusal {
 		return &state.Refusal{Code: state.Conflict, Path: "partition", Message: fmt.Sprintf("reservation %q names nodes and a partition", w.Name), Hint: "name either"}
 	}
 	var in, all []string
-	for _, n := range nodes {
+	for n := range nodes.All() {
 		if all = append(all, n.Partitions...); slices.Contains(n.Partitions, name) {
 			in = append(in, n.Name)
 		}

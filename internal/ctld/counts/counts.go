@@ -148,7 +148,7 @@ func Of(v *state.View) *Counts {
 	for w, n := range byOwner {
 		c.addOwner(w, n)
 	}
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		c.addNode(v, n)
 	}
 	return c

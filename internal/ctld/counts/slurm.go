@@ -190,7 +190,8 @@ func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *Counts) {
 	c.projects.slurmRead(set, f, "slurm_account_jobs", meter.MaxProjects)
 	c.clusters.slurmRead(set, f, "slurm_partition_jobs", meter.MaxClusters)
 	clusters := map[string]bool{}
-	for i, node := range c.view.Nodes {
+	i := 0
+	for node := range c.view.Nodes.All() {
 		n := slurmNodeOf(c.view, node)
 		cluster := strconv.Itoa(n.Inventory.Cluster)
 		clusters[cluster] = true
@@ -212,6 +213,7 @@ func slurmRead(set *metrics.Set, f map[string]metrics.Family, c *Counts) {
 				set.Add(f["slurm_partition_"+k.partition], float64(k.of(n)), cluster)
 			}
 		}
+		i++
 	}
 	set.Add(f["slurm_partitions"], float64(len(clusters)))
 	if p := c.view.Plan; p != nil {

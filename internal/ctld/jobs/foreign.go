@@ -15,11 +15,11 @@ import (
 // site is none of them. Where nodes have it the constraint stays.
 func dropForeign(v *state.View, spec *job.Spec) (notes []job.Note) {
 	g := spec.Gbatch
-	if g == nil || g.Source == "" || len(v.Nodes) == 0 {
+	if g == nil || g.Source == "" || v.Nodes.Len() == 0 {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		for _, f := range n.Inventory.Features {
 			key, _, _ := strings.Cut(f, "=")
 			known[key] = true

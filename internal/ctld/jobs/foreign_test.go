@@ -11,7 +11,7 @@ import (
 )
 
 func TestDropForeign(t *testing.T) {
-	v := &state.View{Nodes: []*state.Node{{Name: "a", Inventory: state.Inventory{Inventory: node.Inventory{Features: []string{"region=eu", "ssd"}}}}}}
+	v := &state.View{Nodes: state.NodesOf(&state.Node{Name: "a", Inventory: state.Inventory{Inventory: node.Inventory{Features: []string{"region=eu", "ssd"}}}})}
 	spec := func(source string) *job.Spec {
 		return &job.Spec{Gbatch: &job.Gbatch{Source: source, AnyFeatures: [][]string{{"backend=aws", "backend=gcp"}, {"region=us"}, {"ssd", "nvme"}}}}
 	}

@@ -37,7 +37,7 @@ func takeShare(v *state.View, spec *job.Spec) (notes []job.Note) {
 // shareOf raises cores and memory to the share, and says whether it did.
 func shareOf(v *state.View, r *job.Resources) bool {
 	cpus, memory := 0, 0
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		inv := n.Inventory
 		if r.GPUs <= 0 || fitting(inv.GPUs, r) < r.GPUs {
 			continue

@@ -20,12 +20,12 @@ func TestTakeShare(t *testing.T) {
 		}
 		return all
 	}
-	v := &state.View{Nodes: []*state.Node{
-		{Name: "a", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 128, MemBytes: 1024 << 30, GPUs: gpus(8, "NVIDIA H100")}}},
-		{Name: "b", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 96, MemBytes: 2048 << 30, GPUs: gpus(8, "NVIDIA H100")}}},
-		{Name: "c", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 32, MemBytes: 128 << 30, GPUs: gpus(2, "NVIDIA A100")}}},
-		{Name: "d", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 500, MemBytes: 9000 << 30}}},
-	}}
+	v := &state.View{Nodes: state.NodesOf(
+		&state.Node{Name: "a", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 128, MemBytes: 1024 << 30, GPUs: gpus(8, "NVIDIA H100")}}},
+		&state.Node{Name: "b", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 96, MemBytes: 2048 << 30, GPUs: gpus(8, "NVIDIA H100")}}},
+		&state.Node{Name: "c", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 32, MemBytes: 128 << 30, GPUs: gpus(2, "NVIDIA A100")}}},
+		&state.Node{Name: "d", Inventory: state.Inventory{Inventory: node.Inventory{CPUs: 500, MemBytes: 9000 << 30}}},
+	)}
 	tests := map[string]struct {
 		ask, want job.Resources
 		open      bool

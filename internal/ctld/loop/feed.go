@@ -43,7 +43,7 @@ func newFeed(epoch uint64) *feed {
 // publish adds what a turn has changed. Its records must be durable.
 func (f *feed) publish(before, after *state.View, eff *effects.Set) {
 	changes := jobChanges(before, after, eff)
-	changes = append(changes, nodeChanges(before.Nodes, after.Nodes)...)
+	changes = append(changes, nodeChanges(&before.Nodes, &after.Nodes)...)
 	if len(changes) == 0 {
 		return
 	}
@@ -110,25 +110,14 @@ func jobChanges(before, after *state.View, eff *effects.Set) []Update {
 	return out
 }
 
-// nodeChanges compares two lists of nodes, which are sorted by name.
-func nodeChanges(before, after []*state.Node) (out []Update) {
-	for len(before) > 0 || len(after) > 0 {
+func nodeChanges(before, after *state.Nodes) (out []Update) {
+	for was, is := range before.Changes(after) {
 		switch {
-		case len(after) == 0 || len(before) > 0 && before[0].Name < after[0].Name:
-			out = append(out, Update{Node: &nodeUpdate{Name: before[0].Name, State: "gone"}})
-			before = before[1:]
-			continue
-		case len(before) == 0 || after[0].Name < before[0].Name:
-			out = append(out, Update{Node: stateOf(after[0])})
-		case before[0] != after[0]:
-			if now := stateOf(after[0]); *now != *stateOf(before[0]) || before[0].Hash != after[0].Hash {
-				out = append(out, Update{Node: now})
-			}
-			before = before[1:]
-		default:
-			before = before[1:]
+		case is == nil:
+			out = append(out, Update{Node: &nodeUpdate{Name: was.Name, State: "gone"}})
+		case was == nil || *stateOf(is) != *stateOf(was) || was.Hash != is.Hash:
+			out = append(out, Update{Node: stateOf(is)})
 		}
-		after = after[1:]
 	}
 	return out
 }

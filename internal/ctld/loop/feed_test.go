@@ -11,7 +11,7 @@ import (
 func TestFeed(t *testing.T) {
 	f := newFeed(3)
 	empty := &state.View{}
-	node := func(name string) *state.View { return &state.View{Nodes: []*state.Node{{Name: name}}} }
+	node := func(name string) *state.View { return &state.View{Nodes: state.NodesOf(&state.Node{Name: name})} }
 	zero := f.Position()
 	for range feedSize/2 + 5 { // each: one comes, one goes
 		f.publish(empty, node("a"), &effects.Set{})

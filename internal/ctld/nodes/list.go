@@ -76,7 +76,7 @@ type pictured struct {
 
 func picture(v *state.View) *pictured {
 	p := &pictured{view: v}
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		node := wire.Node(v, n)
 		p.byName = append(p.byName, &node)
 		for _, g := range node.GPUs {
@@ -154,7 +154,7 @@ func (s *List) partitions(v *state.View, closed []string) (list []api.Partition)
 		out.Closed = slices.Contains(closed, p.Name)
 		list = append(list, out)
 	}
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		for _, name := range n.Partitions {
 			i := slices.IndexFunc(list, func(p api.Partition) bool { return p.Name == name })
 			if i < 0 {

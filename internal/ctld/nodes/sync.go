@@ -174,7 +174,7 @@ func spreadMS(nodes int) int64 { return min(4*int64(nodes), 4000) }
 func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) api.SyncResponse {
 	v := s.Loop.View()
 	n := v.Node(name)
-	out := api.SyncResponse{LeaseMS: s.Conf().Lease().Milliseconds(), SpreadMS: spreadMS(len(v.Nodes)), Streams: s.Streams.Take(name)}
+	out := api.SyncResponse{LeaseMS: s.Conf().Lease().Milliseconds(), SpreadMS: spreadMS(v.Nodes.Len()), Streams: s.Streams.Take(name)}
 	if n == nil {
 		return out
 	}

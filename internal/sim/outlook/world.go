@@ -61,7 +61,7 @@ func (w *world) begin(now sched.Time, silent func(string) bool) error {
 	}
 	v := w.c.View(now)
 	w.first = v.Next
-	for _, n := range v.Nodes {
+	for n := range v.Nodes.All() {
 		if !silent(n.Name) {
 			continue
 		}
@@ -107,7 +107,8 @@ func (w *world) change(rules control.Config, add []string) error {
 		return refused("the rules", r)
 	}
 	var nodes []sim.Node
-	for _, n := range w.c.View(w.now).Nodes {
+	view := w.c.View(w.now)
+	for n := range view.Nodes.All() {
 		nodes = append(nodes, sim.Node{Name: n.Name, Inventory: n.Inventory.Inventory})
 	}
 	old := len(nodes)
