@@ -93,19 +93,21 @@ arm64: deps cross-compile ## build for arm64 and test that emulated (SHORT=--sho
 cross-compile:
 	@scripts/cross arm64 $(COMPILE) BIN=build/arm64/bin EMBED=build/arm64/embed
 
-test: packages lint beside ## build, check and run all tests (as root)
+test: build lint beside ## build, check and run all tests (as root)
 	@scripts/cross arm64 scripts/emulated --short
 
 # What takes processor time and nothing waits for has what the tests leave of the processors: the
 # fuzzers, to the kernel the work of an idle machine, beside the unit tests and a little longer (on a
 # busy machine those that have had no turn by then would take longer than the tests; end-to-end tests
-# took a quarter more beside them), and building what comes after.
+# took a quarter more beside them), what end-to-end tests use, beside the unit tests, and building what
+# comes after them.
 HURRY = mkdir -p build/fuzz && touch build/fuzz/hurry
+BEFORE = scripts/providers && $(MAKE) --no-print-directory packages
 LATER = $(MAKE) --no-print-directory cross-compile
 beside: deps
-	@FUZZTIME=30s chrt --idle 0 scripts/fuzz & fuzz=$$!; nice -n 19 scripts/providers & providers=$$!; later=; \
-	ok=0; { { $(UNIT); } && { $(HURRY); wait $$providers; nice -n 19 $(LATER) & later=$$!; $(E2E); }; } || ok=$$?; \
-	$(HURRY); for p in $$providers $$later $$fuzz; do wait $$p || ok=1; done; exit $$ok
+	@FUZZTIME=30s chrt --idle 0 scripts/fuzz & fuzz=$$!; nice -n 19 bash -c '$(BEFORE)' & before=$$!; later=; \
+	ok=0; { { $(UNIT); } && { $(HURRY); wait $$before && { nice -n 19 $(LATER) & later=$$!; $(E2E); }; }; } || ok=$$?; \
+	$(HURRY); for p in $$before $$later $$fuzz; do wait $$p || ok=1; done; exit $$ok
 
 unit: deps ## run the unit tests
 	$(UNIT)
