@@ -23,13 +23,15 @@ type Tick struct {
 }
 
 func (e Tick) apply(s *step) (none, *state.Refusal) {
-	e.nodes(s)
-	e.leave(s)
+	if due := s.nodes.due; due > 0 && due <= s.now {
+		e.nodes(s)
+		e.leave(s)
+		s.nodes.endPenalties()
+		s.nodes.looked()
+	}
 	e.limits(s)
 	e.warnings(s)
 	e.given(s)
-	s.nodes.endPenalties()
-	s.nodes.looked()
 	s.jobs.evict()
 	e.templates(s)
 	if s.ledger.CloseDays() {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 // nodes is the nodes, and how often their desired sets were changed. Values are immutable.
 type nodes struct {
 	list     state.Nodes
+	named    []string   // partitions, nil where that is to be worked out
 	due      sched.Time // not after when time alone makes something else of one; 0: of none
 	epoch    uint64     // of this start; makes versions of desired sets grow over restarts
 	versions uint64     // of desired sets, in this epoch
@@ -40,7 +42,10 @@ func (t *nodes) get(name string) *state.Node { return t.list.Get(name) }
 // put replaces a node's value, or adds it; old is nil then.
 func (t *nodes) put(n *state.Node) (old *state.Node) {
 	t.due = sooner(t.due, t.next(n))
-	return t.list.Put(n)
+	if old = t.list.Put(n); old == nil || !slices.Equal(old.Partitions, n.Partitions) {
+		t.named = nil
+	}
+	return old
 }
 
 // next is when time alone makes something else of a node; 0: never.
@@ -60,6 +65,7 @@ func (t *nodes) looked() {
 // remove drops a node that is there.
 func (t *nodes) remove(name string) {
 	t.list.Remove(name)
+	t.named = nil
 	t.queue.sched.RemoveNode(name)
 	t.queue.due = true
 	t.out.Store(state.Record{Kind: state.KindNode, Name: name}, state.Record{Kind: state.KindPast, Name: name})
@@ -90,22 +96,22 @@ func (t *nodes) names() string {
 
 // partitions is those that some node is in, nil if there are no nodes.
 func (t *nodes) partitions() []string {
-	var names []string
+	if t.named != nil || t.list.Len() == 0 {
+		return t.named
+	}
+	names := map[string]bool{}
 	for n := range t.list.All() {
-		names = append(names, n.Partitions...)
+		for _, p := range n.Partitions {
+			names[p] = true
+		}
 	}
-	slices.Sort(names)
-	if names = slices.Compact(names); names == nil && t.list.Len() > 0 {
-		names = []string{}
-	}
-	return names
+	t.named = slices.AppendSeq([]string{}, maps.Keys(names))
+	slices.Sort(t.named)
+	return t.named
 }
 
-// check verifies that each job is listed at the nodes where it has live ranks.
+// check verifies that each job is listed at the nodes where it has live ranks, and that no time is missed.
 func (t *nodes) check(jobs *jobs) error {
-	if !slices.IsSortedFunc(slices.Collect(t.list.All()), func(a, b *state.Node) int { return strings.Compare(a.Name, b.Name) }) {
-		return fmt.Errorf("nodes %s are not in order", t.names())
-	}
 	for n := range t.list.All() {
 		if t.due != sooner(t.due, t.next(n)) {
 			return fmt.Errorf("time makes something else of node %s at %d, and %d is said to be the first time", n.Name, t.next(n), t.due)

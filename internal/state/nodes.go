@@ -58,11 +58,13 @@ func (l *Nodes) All() iter.Seq[*Node] {
 	}
 }
 
+func (l *Nodes) all() []*Node { return slices.AppendSeq(make([]*Node, 0, l.count+1), l.All()) }
+
 // Put replaces a node's value, or adds it; old is nil then.
 func (l *Nodes) Put(n *Node) (old *Node) {
 	i, ok := l.find(n.Name)
 	if !ok {
-		*l = NodesOf(slices.Insert(slices.Collect(l.All()), i, n)...)
+		*l = NodesOf(slices.Insert(l.all(), i, n)...)
 		return nil
 	}
 	if p := i / nodesPage; l.shared[p] {
@@ -77,7 +79,7 @@ func (l *Nodes) Put(n *Node) (old *Node) {
 // Remove drops a node that is there.
 func (l *Nodes) Remove(name string) {
 	i, _ := l.find(name)
-	*l = NodesOf(slices.Delete(slices.Collect(l.All()), i, i+1)...)
+	*l = NodesOf(slices.Delete(l.all(), i, i+1)...)
 }
 
 // Snapshot is the list as it is now; later changes do not change it.
