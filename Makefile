@@ -138,7 +138,7 @@ CONTROLLERS := 1
 FAULTS_EVERY := 40s
 SMALL := 4s
 chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1 CONTROLLERS=1 FAULTS_EVERY=40s SMALL=4s)
-	go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL)
+	TMPDIR=/dev/shm go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL)
 
 # What a run found is written down in docs/reliability.md. Its files are in memory: a disk would be waited for.
 DAYS := 14
@@ -147,7 +147,7 @@ lab: ## live through days of a lab with its commands (DAYS=14 SEED=1)
 	TMPDIR=/dev/shm go test -count=1 -v -timeout 24h -run '^TestLab$$' ./internal/lab -lab.days=$(DAYS) -lab.seed=$(SEED)
 
 planted: ## put bugs into the simulated site, and look whether each is found
-	go test -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
+	TMPDIR=/dev/shm go test -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \

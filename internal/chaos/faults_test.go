@@ -56,6 +56,7 @@ var kinds = []kind{
 	{"lose answers to a node", true, 5 * time.Minute, 0},
 	{"kill a node's daemon", true, 4 * time.Minute, 0},
 	{"crash a node", true, 4 * time.Minute, 0},
+	{"flip a bit of a node's", true, time.Minute, 0},
 	{"replace a node", true, 4 * time.Minute, 0},
 	{"set a node's clock", true, 0, 5 * time.Hour},
 }
@@ -219,6 +220,8 @@ func (w *world) befall(f fault) {
 		m.ahead.Add(int64(f.by))
 	case "kill a node's daemon":
 		m.killDaemon(f.lasts)
+	case "flip a bit of a node's":
+		m.flip(f.lasts)
 	case "crash a node":
 		m.crash(f.lasts, false)
 	case "replace a node":

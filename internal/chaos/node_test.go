@@ -2,14 +2,14 @@ package chaos
 
 import (
 	"context"
-
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"encoding/json"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -31,6 +31,7 @@ type machine struct {
 	disks    int           // it has had
 	bootedAt time.Duration // by the true time
 	off      int           // faults that keep it, or its daemon, away
+	disk     *nodeDisk
 	files    map[string][]byte
 	lease    lease.Lease          // as its file says
 	ranks    map[job.RankID]*rank // on its disk
@@ -51,7 +52,8 @@ type daemon struct {
 }
 
 func newMachine(w *world, name string) *machine {
-	return &machine{w: w, name: name, files: map[string][]byte{}, ranks: map[job.RankID]*rank{}, runs: map[job.RankID]*container{}}
+	disk := &nodeDisk{dir: filepath.Join(w.dir, name)}
+	return &machine{w: w, name: name, disk: disk, files: map[string][]byte{}, ranks: map[job.RankID]*rank{}, runs: map[job.RankID]*container{}}
 }
 
 // steady is the clock that runs from boot.
@@ -94,6 +96,7 @@ func (m *machine) boot() {
 	}
 	m.boots++
 	m.bootedAt = m.w.now()
+	m.must(m.disk.begin(m.boots))
 	m.machine, m.power = context.WithCancel(context.Background())
 	ctx := m.machine
 	m.mu.Unlock()
@@ -141,6 +144,20 @@ func (m *machine) killDaemon(later time.Duration) {
 	m.comeBack(later)
 }
 
+// flip ends the daemon, and turns a bit of its disk around before another one starts.
+func (m *machine) flip(later time.Duration) {
+	m.mu.Lock()
+	m.off++
+	m.mu.Unlock()
+	m.endDaemon()
+	m.mu.Lock()
+	file, err := m.disk.flip(m.w.draw("flip", m.name))
+	m.must(err)
+	m.w.note("flipped a bit of %s of %s", file, m.name)
+	m.mu.Unlock()
+	m.comeBack(later)
+}
+
 // comeBack starts the daemon later, and the machine before it where that is off: if
 // nothing else keeps it off by then.
 func (m *machine) comeBack(later time.Duration) {
@@ -182,6 +199,7 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 		if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
 			m.disks++
 		}
+		m.must(os.RemoveAll(m.disk.dir))
 		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
 		m.mu.Unlock()
 	}
@@ -198,6 +216,11 @@ func (m *machine) end() {
 		m.w.audit.crashed(m, m.runs[id])
 	}
 	m.runs = map[job.RankID]*container{}
+	torn, err := m.disk.cut(m.w.draw("cut", m.name))
+	m.must(err)
+	if torn {
+		m.w.audit.saw("journals of nodes torn")
+	}
 	if m.machine.Err() == nil {
 		panic("the machine is on")
 	}

@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
+	"gbatch/oci/atomicfile"
+	"gbatch/oci/result"
 )
 
 // What a node does with its ranks: a model of internal/noded, whose containers are timers. All of it
@@ -27,6 +31,8 @@ type rank struct {
 	begun    bool // on the disk before the program begins
 	started  time.Time
 	exit     *node.Exit
+	lost     bool          // how it ended is not known
+	boot     int           // of the machine, in which it was accepted
 	endedIn  int           // which boot of the machine
 	ahead    time.Duration // its wall clock, then
 	released bool          // the controller has let go of it; only its end is kept
@@ -94,18 +100,57 @@ func (m *machine) status(r *rank) node.RankStatus {
 	return s
 }
 
-// recover finds out what an earlier daemon left.
+// recover finds out what an earlier daemon left, by the disk.
 func (m *machine) recover() {
+	m.must(m.disk.shorten())
 	for _, id := range sorted(m.ranks) {
 		r := m.ranks[id]
 		_, runs := m.runs[id]
-		switch {
-		case r.exit != nil || r.begun && runs && !m.w.plant.forgetsRunning:
-		case !r.begun || m.w.plant.forgetsRunning && runs:
-			delete(m.ranks, id)
-		default:
-			m.ends(r, node.Exit{Code: 137, Reason: job.NodeFail, Message: "the machine was restarted"})
+		is := m.disk.read(r)
+		if is != nil && (errors.Is(is.recorded, atomicfile.ErrDamaged) || errors.Is(is.ended, atomicfile.ErrDamaged)) {
+			m.w.audit.saw("damaged files of nodes noticed")
 		}
+		switch {
+		case is == nil || m.w.plant.forgetsRunning && runs: // nothing tells of it
+			delete(m.ranks, id)
+			if c := m.runs[id]; c != nil && !m.w.plant.forgetsRunning {
+				m.signal(c, stop{signal: "KILL"})
+			}
+		case !is.begun && !is.released && errors.Is(is.ended, fs.ErrNotExist):
+			m.forget(r)
+		case runs:
+			r.begun = true
+			if is.recorded != nil && r.stop == nil { // what it may do, and for how long, is not known any more
+				r.stop = &stop{signal: "KILL", reason: job.NodeFail, text: "the node's record of the job was damaged"}
+			}
+		case is.ended != nil:
+			if r.exit != nil && !r.lost { // it was known, and is damaged
+				r.exit = nil
+				m.w.audit.unclear(id.Job)
+				m.w.audit.saw("ends that nodes lost")
+			}
+			r.released = is.released
+			if r.exit == nil {
+				r.lost = true
+				m.ends(r, node.Exit{Code: 137, Reason: job.NodeFail, Message: "how the program ended is not known"})
+			}
+		default:
+			r.released = is.released
+			r.exit.Code, r.exit.Signal = is.exit.Code, is.exit.Signal
+		}
+	}
+}
+
+// forget removes a rank that did not begin.
+func (m *machine) forget(r *rank) {
+	m.must(m.disk.drop(r))
+	delete(m.ranks, r.id)
+}
+
+// must is for what the disk does not refuse.
+func (m *machine) must(err error) {
+	if err != nil {
+		m.w.audit.violation("the disk of %s: %v", m.name, err)
 	}
 }
 
@@ -147,7 +192,7 @@ func (d *daemon) want(o api.Order) {
 	case r != nil && !node.SameJob(r.order.UUID, o.UUID):
 		d.release(r)
 		if r.released {
-			delete(m.ranks, o.ID)
+			m.forget(r)
 		}
 		d.contact.Tell(contact.WithinProgress)
 		return
@@ -157,6 +202,7 @@ func (d *daemon) want(o api.Order) {
 	case r == nil:
 		r = &rank{id: o.ID, order: *o.Run, phase: node.PhaseAccepted}
 		m.ranks[o.ID] = r
+		m.must(m.disk.accept(r))
 		d.contact.Tell(contact.WithinProgress)
 		pull := between(m.w.draw("pull", m.name, o.ID), 50*time.Millisecond, 4*time.Second)
 		m.w.wg.Go(func() { // ends with the daemon
@@ -189,8 +235,9 @@ func (d *daemon) release(r *rank) {
 	case r.released:
 	case r.exit != nil:
 		r.released = true
+		m.must(m.disk.release(r))
 	case !r.begun:
-		delete(m.ranks, r.id)
+		m.forget(r)
 	default:
 		r.dropped = true
 		d.stop(r, stop{signal: "TERM", grace: 10 * time.Second, reason: job.Server, text: "not wanted any more"})
@@ -258,6 +305,7 @@ func (m *machine) free(r *rank) bool {
 // begin starts the program: it is noted first.
 func (m *machine) begin(d *daemon, r *rank) {
 	r.begun, r.phase, r.started = true, node.PhaseRunning, m.wall()
+	m.must(m.disk.begun(r))
 	c := &container{m: m, id: r.id, uuid: r.order.UUID, cores: r.order.Allocation.CPUs}
 	for _, g := range r.order.Allocation.GPUs {
 		c.gpus = append(c.gpus, g.UUID)
@@ -326,8 +374,11 @@ func (m *machine) finish(c *container, code, signal int) {
 	}
 }
 
-// ends writes down how a rank ended.
+// ends writes down how a rank ended, where that is known.
 func (m *machine) ends(r *rank, e node.Exit) {
+	if !r.lost {
+		m.must(m.disk.ended(r, result.Exit{Code: e.Code, Signal: e.Signal}))
+	}
 	e.EndedMS = m.wall().UnixMilli()
 	if r.begun {
 		e.StartedMS = r.started.UnixMilli()
