@@ -103,6 +103,7 @@ type Job struct {
 	Priority   int64      `json:"priority,omitempty"` // the user's or an operator's adjustment
 	Factors    *Priority  `json:"factors,omitempty"`  // of a job that waits for room: its priority; in lists with factors=true
 	QOS        string     `json:"qos,omitempty"`
+	Comment    *string    `json:"comment,omitempty"` // that it was given later, in the place of its document's label of that name
 
 	Ending *Ending `json:"ending,omitempty"` // of a job that is being ended, whatever its state: lists show it as COMPLETING
 
@@ -282,6 +283,8 @@ type JobChange struct {
 	LimitS    int64  `json:"limitS,omitempty"`    // run time, seconds
 	Priority  *int   `json:"priority,omitempty"`  // what is added to it
 	LimitMinS *int64 `json:"limitMinS,omitempty"` // of a waiting job: least time limit that will do, where it starts sooner by that; 0: none
+
+	Comment *string `json:"comment,omitempty"` // for people; empty: none
 }
 
 // ActionResponse says what was done to each job, in the order asked.

@@ -69,7 +69,7 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 
 // steer is a step that steers a job:
 //
-//	requeue|halt 1 [by=op] | signal 1 name=USR1 | priority 1 to=-5 [operator] | update 1 [limit=SECONDS] [least=SECONDS] [job=NAME] [operator]
+//	requeue|halt 1 [by=op] | signal 1 name=USR1 | priority 1 to=-5 [operator] | update 1 [limit=SECONDS] [least=SECONDS] [job=NAME] [comment=TEXT] [operator]
 //	ack 1 [stopping] [signalled=1] [rank=0]
 //	load n1 gpu0=5 gpu1=900 times=12: permille, a sync every 25 s
 //	chain 1
@@ -79,6 +79,9 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 	if arg("least", "") != "" {
 		l := sched.Time(number("least", "0")) * 1000
 		change.LimitMin = &l
+	}
+	if text := arg("comment", ""); text != "" {
+		change.Comment = &text
 	}
 	if to := number("to", "0"); cmd == "priority" {
 		change.Priority = &to

@@ -42,6 +42,12 @@ func TestSlurmControl(t *testing.T) {
 		return s.slurm(env, "", "sstat", "-j", id, "-n", "-P", "-o", "JobID").out == id+".batch\n"
 	})
 
+	has("squeue -h -j "+id+" -O comment", "tuned")
+	ok("scontrol update JobId=" + id + " Comment=again")
+	has("squeue -h -j "+id+" -o %k", "again")
+	has("sacct -X -n -P -o Comment -j "+id, "again")
+	has("scontrol show job "+id, "Comment=again")
+
 	held := strings.TrimSpace(ok("sbatch --parsable -H -J later --mem=1G --wrap true"))
 	has("scontrol update JobId=" + held + " JobName=renamed Nice=7 TimeLimit=5")
 	has("squeue -h -j "+held+" -o %j|%l|%y|%r", "renamed|5:00|7|JobHeldUser")
@@ -87,6 +93,7 @@ func TestSlurmControl(t *testing.T) {
 		t.Errorf("ended %s %s", d.State, d.Reason)
 	}
 	has("sacct -n -P -o State -j "+id, "TIMEOUT")
+	has("sacct -X -n -P -o Comment -j "+id, "again") // over restarts, and when it is over
 	if r := s.slurm(env, "", "scontrol", "update", "JobId="+id, "TimeLimit=9"); r.code == 0 || !strings.Contains(r.err, "cannot be changed") {
 		t.Errorf("update of an ended job: %v", r)
 	}

@@ -114,7 +114,15 @@ func empty(v any) bool { return reflect.ValueOf(v).IsZero() }
 const (
 	maxLabels     = 128
 	maxLabelRunes = 1024
+
+	// MaxComment bounds a job's comment, which at first is a label of its document.
+	MaxComment = maxLabelRunes
 )
+
+// ValidComment says whether a job may have a comment.
+func ValidComment(s string) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= MaxComment
+}
 
 func readLabels(d *decoder, n *node, g *Gbatch) {
 	if n.Kind != document.ObjectKind {

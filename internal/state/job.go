@@ -123,6 +123,7 @@ type Request struct {
 	StopGrace    sched.Time   `json:"stopGrace,omitempty"`    // 0: the site's
 	LimitScope   string       `json:"limitScope,omitempty"`   // see job.LimitTotal
 	Retry        *job.Retry   `json:"retry,omitempty"`
+	Comment      *string      `json:"comment,omitempty"` // in the place of its document's label of that name, for people; nil: that
 }
 
 // Document is the number under which the job's document and credentials are:

@@ -33,11 +33,13 @@ type Update struct {
 	JobName string `name:"name" help:"Its name."`
 	Project string `placeholder:"NAME" help:"Of a job that has not run: the project that it is for."`
 	QOS     string `name:"qos" placeholder:"NAME" help:"Of a waiting job: its class of service."`
+
+	Comment *string `placeholder:"TEXT" help:"Its comment, for people; empty for none."`
 }
 
 // Run changes a job that waits, or one that runs.
 func (o *Update) Run(ctx context.Context, a *cli.App) error {
-	change := api.JobChange{Name: o.JobName, Priority: o.Priority, Project: o.Project, QOS: o.QOS}
+	change := api.JobChange{Name: o.JobName, Priority: o.Priority, Project: o.Project, QOS: o.QOS, Comment: o.Comment}
 	if err := o.limit(ctx, a, &change); err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func (o *Update) Run(ctx context.Context, a *cli.App) error {
 	changes := change != api.JobChange{}
 	switch {
 	case !changes && cpus == 0 && mem == 0:
-		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --time-min, --priority, --name, --project or --qos")
+		return exit.Usagef("nothing to change: give --cpus, --mem, --time, --time-min, --priority, --name, --project, --qos or --comment")
 	case !changes:
 		return o.resize(ctx, a, &api.ResourcesRequest{CPUs: cpus, CPUMemoryGB: mem})
 	case cpus+mem > 0:

@@ -160,6 +160,8 @@ func TestUpdates(t *testing.T) {
 		"scontrol update job 13,14 JobName=x":                   `update {"ids":["13","14"],"change":{"name":"x"}}`,
 		"scontrol update JobId=13 Account=a QOS=b":              `update {"ids":["13"],"change":{"project":"a","qos":"b"}}`,
 		"scontrol update JobId=13 TimeLimit=+1:00:00":           `update {"ids":["13"],"change":{"limitS":18000}}`,
+		"scontrol update JobId=13 Comment=a=b":                  `update {"ids":["13"],"change":{"comment":"a=b"}}`,
+		"scontrol update JobId=13 Comment=":                     `update {"ids":["13"],"change":{"comment":""}}`,
 		"scontrol update JobId=13 Priority=0":                   `hold {"ids":["13"]}`,
 		"scontrol hold 13,14 20_[4,5]":                          `hold {"ids":["13","14","20_[4,5]"]}`,
 		"scontrol uhold jobid=13":                               `uhold {"ids":["13"]}`,

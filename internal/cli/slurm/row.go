@@ -302,9 +302,17 @@ func gbatchOf(s *job.Spec) job.Gbatch {
 	return *s.Gbatch
 }
 
+// rowComment is what the job was given later, or else its document's.
+func rowComment(v *table.View, r *row) string {
+	if c := r.Job.Comment; c != nil {
+		return cmp.Or(*c, none)
+	}
+	return ofComment(v, r)
+}
+
 var (
 	rowWorkDir     = ofSpec(none, func(s *job.Spec) string { return s.Request.Docker.WorkingDir })
-	rowComment     = ofSpec(none, func(s *job.Spec) string { return gbatchOf(s).Labels["comment"] })
+	ofComment      = ofSpec(none, func(s *job.Spec) string { return gbatchOf(s).Labels["comment"] })
 	rowImage       = ofSpec(none, func(s *job.Spec) string { return s.Request.Docker.Image })
 	rowReqNodes    = ofSpec(none, requiredNodes)
 	rowExcNodes    = ofSpec(none, excludedNodes)

@@ -162,7 +162,7 @@ func partitionRule(name, state string) string {
 
 // jobUpdates is what cannot be changed of a job, with what to do instead.
 var jobUpdates = map[string]string{
-	"partition": submitAgain, "comment": submitAgain, "admincomment": submitAgain, "numnodes": submitAgain, "reqnodes": submitAgain,
+	"partition": submitAgain, "admincomment": "there is one comment: Comment", "numnodes": submitAgain, "reqnodes": submitAgain,
 	"features": submitAgain, "gres": submitAgain, "dependency": submitAgain, "starttime": submitAgain, "eligibletime": submitAgain, "deadline": submitAgain, "reqnodelist": submitAgain,
 	"excnodelist": submitAgain, "reservationname": submitAgain, "workdir": submitAgain, "stdout": submitAgain, "requeue": submitAgain, "arraytaskthrottle": submitAgain,
 	"numcpus": "of a job that runs gqueue update --cpus changes it", "mincpusnode": "of a job that runs gqueue update --cpus changes it", "minmemorynode": "of a job that runs gqueue update --mem changes it",
@@ -209,7 +209,10 @@ func (c *control) updateJobs(ctx context.Context, ids []string, s settings) erro
 	change.Name, _ = s.take("jobname", "name")
 	change.Project, _ = s.take("account")
 	change.QOS, _ = s.take("qos")
-	if err := s.rest(jobUpdates, "TimeLimit, TimeMin, Nice, JobName, Account, QOS, Priority=0"); err != nil {
+	if v, ok := s.take("comment"); ok {
+		change.Comment = &v
+	}
+	if err := s.rest(jobUpdates, "TimeLimit, TimeMin, Nice, JobName, Account, QOS, Comment, Priority=0"); err != nil {
 		return err
 	}
 	if change != (api.JobChange{}) {

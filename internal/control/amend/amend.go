@@ -23,6 +23,7 @@ type Change struct {
 	Priority *int        // what is added to it
 	Project  string
 	QOS      string
+	Comment  *string // empty: none
 }
 
 // Moves says whether the job is to be in another project or class of service.
@@ -66,6 +67,11 @@ func (c Change) To(j *state.Job) (next Amended, said string) {
 		parts = append(parts, fmt.Sprintf("priority %d, was %d", *p, j.Request.Priority))
 		req := *next.Request
 		req.Priority, next.Request = *p, &req
+	}
+	if text := c.Comment; text != nil && (j.Request.Comment == nil || *text != *j.Request.Comment) {
+		parts = append(parts, fmt.Sprintf("comment %q", *text))
+		req := *next.Request
+		req.Comment, next.Request = text, &req
 	}
 	if n := c.Name; n != "" && n != next.Name {
 		parts = append(parts, "name "+n)
@@ -144,6 +150,9 @@ func (c Change) Refuse(j *state.Job, operator bool) *state.Refusal {
 	}
 	if c.Name != "" && !job.ValidName(c.Name) {
 		return conflict("%q is no name for a job", c.Name)
+	}
+	if c.Comment != nil && !job.ValidComment(*c.Comment) {
+		return conflict("a comment of %d bytes: use at most %d characters, of text", len(*c.Comment), job.MaxComment)
 	}
 	return nil
 }

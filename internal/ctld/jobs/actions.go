@@ -92,7 +92,7 @@ func (s *Actions) Act(ctx context.Context, in *actInput) (*api.ActionResponse, e
 // changeOf is what an update is to change.
 func changeOf(in *actInput) amend.Change {
 	if c := in.Body.Change; c != nil {
-		out := amend.Change{Name: c.Name, Limit: seconds(c.LimitS), Priority: c.Priority, Project: c.Project, QOS: c.QOS}
+		out := amend.Change{Name: c.Name, Limit: seconds(c.LimitS), Priority: c.Priority, Project: c.Project, QOS: c.QOS, Comment: c.Comment}
 		if c.LimitMinS != nil {
 			least := seconds(*c.LimitMinS)
 			out.LimitMin = &least

@@ -46,7 +46,7 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 	if j.Waits != nil && j.State.Pending() {
 		out.Dependency = j.Waits.String()
 	}
-	out.Successor, out.Template = j.Next, j.Template
+	out.Successor, out.Template, out.Comment = j.Next, j.Template, j.Request.Comment
 	if x := j.Restart; x != nil {
 		out.Restart = &api.RestartInfo{InitialJobUUID: uuid.UUID(x.Initial).String(), RestartCount: x.Count, Of: x.Of}
 	}

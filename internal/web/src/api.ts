@@ -526,6 +526,7 @@ export type InventoryGPU = {
 export type Job = {
   begin?: string
   cluster?: number
+  comment?: string
   cpus?: number
   dependency?: string
   ended?: string
@@ -565,6 +566,7 @@ export type Job = {
 }
 
 export type JobChange = {
+  comment?: string
   limitMinS?: number
   limitS?: number
   name?: string
@@ -578,6 +580,7 @@ export type JobDetail = {
   begin?: string
   class?: string
   cluster?: number
+  comment?: string
   cpus?: number
   dependency?: string
   done?: Done
@@ -928,6 +931,7 @@ export type PastJob = {
   attempts?: Array<Attempt> | null
   begin?: string
   cluster?: number
+  comment?: string
   cpus?: number
   dependency?: string
   ended?: string
