@@ -31,6 +31,8 @@ func Salloc(ctx context.Context, a *cli.App, args []string) error {
 	case has("--help"):
 		fmt.Fprintln(a.Out, "salloc [OPTIONS] [COMMAND [ARGUMENT...]]  gets nodes, and runs a command or a shell here that starts tasks on them by srun; see docs/slurm.md")
 		return nil
+	case c.Script == ":":
+		return exit.Usagef("%s", slurm.PartsRefused)
 	case has("--no-shell") && c.Script != "":
 		return exit.Usagef("--no-shell runs no command")
 	}

@@ -79,6 +79,9 @@ func parseCall(args []string) (c call, err error) {
 	if len(c.command) == 0 {
 		return c, exit.Usagef("no command given to execute")
 	}
+	if slices.Contains(c.command, steps.Parts) {
+		return c, exit.Usagef("%s", steps.PartsRefused)
+	}
 	return c, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	steps "gbatch/internal/launch/srun"
 )
 
 // TestParseCall sorts options by who is to have them: the job, the step, or both.
@@ -17,6 +19,7 @@ func TestParseCall(t *testing.T) {
 		"--image x:1 --mem 2G -o out-%t true":    "job [--image x:1 --mem 2G] step [--mem 2G -o out-%t] run [true]",
 		"--jobid 12 --overlap true":              "job [] step [--overlap] run [true] in 12",
 		"--export=ALL,A -W 3 --mpi=pmi2 true -x": "job [--export=ALL,A] step [--export=ALL,A -W 3 --mpi=pmi2] run [true -x]",
+		"-n1 true a:b : -n2 true":                steps.PartsRefused,
 		"--moon true":                            "unrecognized option '--moon'",
 		"-n":                                     "option '-n' requires an argument",
 		"-n 4":                                   "no command given to execute",

@@ -128,6 +128,8 @@ func waitedCode(j *api.Job) int {
 // The job is named after it unless it says otherwise.
 func batchScript(a *cli.App, c slurm.Command, wrap bool) (name, jobName, script string, err error) {
 	switch {
+	case c.Script == ":":
+		return "", "", "", exit.Usagef("%s", slurm.PartsRefused)
 	case wrap && c.Script != "":
 		return "", "", "", exit.Usagef("a script and --wrap were given: give one of them")
 	case wrap:

@@ -72,8 +72,19 @@ func (u usage) Error() string { return u.text }
 
 // parse reads srun's command line, and the variables that say the same.
 func parse(args []string, env func(string) (string, bool)) (*options, error) {
-	return parseBy(table(), args, env)
+	o, err := parseBy(table(), args, env)
+	if err == nil && slices.Contains(o.args, Parts) {
+		err = usage{PartsRefused}
+	}
+	return o, err
 }
+
+// Parts is the word by which Slurm tells the parts of a step, or of a job, from each
+// other that ask for different things, also among the arguments of a program.
+const Parts = ":"
+
+// PartsRefused says what to write instead.
+const PartsRefused = `":" begins a part that asks for other things, and all tasks of a step ask for the same here: name each task's program in a file for --multi-prog, or start steps beside each other by "srun ... & srun ... & wait"`
 
 // parseBy reads a command line, by the rules of getopt_long, up to the first word
 // that is no option.

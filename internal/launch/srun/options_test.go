@@ -58,6 +58,8 @@ func TestParse(t *testing.T) {
 		"--mem=lots p":    "--mem=lots: want a number of MiB, or a number and K, M, G or T",
 		"--bcast=/tmp/x":  "--bcast=/tmp/x: is not supported: put the program where all ranks see it, as below project storage",
 		"-m arbitrary p":  "-m arbitrary: want block, cyclic or plane=NUMBER",
+		"-n1 p : -n1 q":   PartsRefused,
+		"-n1 -- p a : q":  PartsRefused,
 		"--het-group=0 p": "--het-group=0: is not supported: all nodes of a job are alike",
 	} {
 		if _, err := parse(strings.Fields(line), none); err == nil || err.Error() != want {

@@ -57,6 +57,9 @@ func Split(args []string, own map[string]bool, short map[string]string) Command 
 	return c
 }
 
+// PartsRefused says what to write in the place of a job of several parts.
+const PartsRefused = `":" begins a part that asks for other nodes, and all nodes of a job ask for the same here: submit a job for each part, and let one depend on the other`
+
 // whole is the name that one is cut short of, if it is of one option only.
 func whole(name string, own map[string]bool, known options) string {
 	if _, mine := own[name]; mine || !strings.HasPrefix(name, "--") {
