@@ -24,6 +24,7 @@ type LaunchRequest struct {
 type LaunchBegin struct {
 	Key   string `json:"key"`
 	Name  string `json:"name"`
+	Image string `json:"image,omitempty"`
 	Tasks int    `json:"tasks"`
 	CPUs  int    `json:"cpus"`
 	GPUs  int    `json:"gpus,omitempty"`
@@ -50,6 +51,7 @@ type Step struct {
 	Number  uint32    `json:"number"`
 	Attempt uint32    `json:"attempt,omitempty"` // of the job
 	Name    string    `json:"name"`
+	Image   string    `json:"image,omitempty"` // of its container; absent: it runs in the job's, or in one that was made before
 	Tasks   int       `json:"tasks"`
 	CPUs    int       `json:"cpus"`
 	GPUs    int       `json:"gpus,omitempty"`

@@ -167,7 +167,8 @@ srun --container-image=OTHER --container-name=n sh -c 'echo $SLURM_PROCID >> /pr
 // its job is cancelled ends with it.
 func TestStepImageEnds(t *testing.T) {
 	s := newSite(t, siteOptions{})
-	id := s.file(strings.NewReplacer("IMAGE", image, "OTHER", otherImage(t)).Replace(`#!/bin/sh
+	other := otherImage(t)
+	id := s.file(strings.NewReplacer("IMAGE", image, "OTHER", other).Replace(`#!/bin/sh
 #SBATCH --image=IMAGE --mem=128M --container-mounts=/project
 srun --container-image=OTHER sh -c 'touch /project/up; sleep 1000'; echo code $?
 srun --container-image=OTHER sh -c 'touch /project/again; sleep 1000'
@@ -175,6 +176,12 @@ srun --container-image=OTHER sh -c 'touch /project/again; sleep 1000'
 	s.waitFiles("up")
 	s.must("gcancel", id+".0")
 	s.waitFiles("again")
+	if d := s.job(id); len(d.Steps) != 2 || d.Steps[0].Image != other || d.Steps[1].Image != other {
+		t.Errorf("steps %+v, want each with image %s", d.Steps, other)
+	}
+	if out := s.must("gqueue", "show", id); !strings.Contains(out, "IMAGE") || !strings.Contains(out, other) {
+		t.Errorf("no image of a step in\n%s", out)
+	}
 	if out := s.must("glog", id); !strings.Contains(out, "*** STEP "+id+".0 ON") || !strings.Contains(out, "code 143\n") {
 		t.Errorf("%s", out)
 	}

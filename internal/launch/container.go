@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +55,19 @@ func ImageName(s string) string {
 	}
 	return s
 }
+
+// WithoutLogin is an image's name without the user and password of a registry that
+// somebody has written in front of it, as in USER:PASSWORD@REGISTRY/IMAGE. The digest
+// behind an @ stays.
+func WithoutLogin(image string) string {
+	name, digest := image, ""
+	if i := strings.LastIndexByte(image, '@'); i >= 0 && isDigest.MatchString(image[i+1:]) {
+		name, digest = image[:i], image[i:]
+	}
+	return name[strings.LastIndexByte(name, '@')+1:] + digest
+}
+
+var isDigest = regexp.MustCompile(`^[a-z0-9+._-]+:[0-9a-fA-F]{32,}$`)
 
 // Resume is a connection that was accepted by another process, which has read some of it.
 func Resume(c net.Conn, read []byte) *Conn {

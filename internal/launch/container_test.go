@@ -2,6 +2,7 @@ package launch
 
 import (
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,5 +77,18 @@ func TestHandOver(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b {}", "i one", "k two", "i three"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWithoutLogin: what is shown of an image's name has no password in it.
+func TestWithoutLogin(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0a", 32)
+	for name, want := range map[string]string{
+		"": "", "busybox": "busybox", "reg:5000/a/b:1": "reg:5000/a/b:1", "reg/a" + digest: "reg/a" + digest, "a" + digest: "a" + digest,
+		"ann@reg/a": "reg/a", "ann:pass@reg/a:1": "reg/a:1", "ann:p@ss/w@reg/a" + digest: "reg/a" + digest, "oci:/data/layout": "oci:/data/layout",
+	} {
+		if got := WithoutLogin(name); got != want {
+			t.Errorf("%s is shown as %s, want %s", name, got, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import "gbatch/internal/job"
 // Request is what a step asks of its job. Numbers of 0 were not given.
 type Request struct {
 	Name     string   `json:"name"`
+	Image    string   `json:"image,omitempty"` // of its container, where it has one of its own; without a login
 	Tasks    int      `json:"tasks,omitempty"`
 	Nodes    int      `json:"nodes,omitempty"`    // at least so many ranks
 	MaxNodes int      `json:"maxNodes,omitempty"` // at most

@@ -17,6 +17,7 @@ type NodeRequest struct {
 type NodeBegin struct {
 	Key   string `json:"key"`
 	Name  string `json:"name"`
+	Image string `json:"image,omitempty"`
 	Tasks int    `json:"tasks"`
 	CPUs  int    `json:"cpus"` // of all tasks together
 	GPUs  int    `json:"gpus,omitempty"`

@@ -20,7 +20,7 @@ type recorder struct {
 }
 
 func (r recorder) Begin(ctx context.Context, b launch.NodeBegin) (uint32, error) {
-	return r.say(ctx, api.LaunchRequest{Rank: r.id, UUID: r.of, Begin: &api.LaunchBegin{Key: b.Key, Name: b.Name, Tasks: b.Tasks, CPUs: b.CPUs, GPUs: b.GPUs, Ranks: b.Ranks}})
+	return r.say(ctx, api.LaunchRequest{Rank: r.id, UUID: r.of, Begin: &api.LaunchBegin{Key: b.Key, Name: b.Name, Image: b.Image, Tasks: b.Tasks, CPUs: b.CPUs, GPUs: b.GPUs, Ranks: b.Ranks}})
 }
 
 func (r recorder) End(ctx context.Context, e launch.NodeEnd) error {

@@ -19,6 +19,7 @@ type Launch struct {
 	Attempt uint32     `json:"attempt"`
 	Key     string     `json:"key"` // by which it is begun once
 	Name    string     `json:"name"`
+	Image   string     `json:"image,omitempty"` // of its container, where that is not the job's; without a login
 	Tasks   int        `json:"tasks"`
 	CPUs    int        `json:"cpus"`
 	GPUs    int        `json:"gpus,omitempty"`

@@ -34,10 +34,11 @@ func (s *Exchange) Launch(ctx context.Context, in *launchInput) (*api.LaunchResp
 		b := q.Begin
 		cut(&b.Name, maxWord)
 		cut(&b.Key, maxWord)
+		cut(&b.Image, maxWord)
 		if len(b.Ranks) > maxLaunchRanks || b.Tasks < 0 || b.Tasks > maxCPUs || b.CPUs < 0 || b.CPUs > maxCPUs || b.GPUs < 0 || b.GPUs > maxCPUs {
 			return nil, api.Errorf(api.CodeBadRequest, "a step has more than a job can")
 		}
-		n, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, Begin: &state.Launch{Key: b.Key, Name: b.Name, Tasks: b.Tasks, CPUs: b.CPUs, GPUs: b.GPUs, Ranks: b.Ranks}})
+		n, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, Begin: &state.Launch{Key: b.Key, Name: b.Name, Image: b.Image, Tasks: b.Tasks, CPUs: b.CPUs, GPUs: b.GPUs, Ranks: b.Ranks}})
 		return &api.LaunchResponse{Step: n}, err
 	case q.End != nil && q.Begin == nil:
 		_, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, End: launches.End{Number: q.End.Step, Code: q.End.Code & 0xff, Signal: q.End.Signal & 0x7f, Use: q.End.Use.Sane()}})

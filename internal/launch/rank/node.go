@@ -35,7 +35,7 @@ func newNode(cancel func(uint32)) *node {
 
 // begin has a step recorded, and returns its number.
 func (n *node) begin(q launch.Request, l *launch.Layout) (uint32, error) {
-	b := launch.NodeBegin{Key: rand.Text(), Name: q.Name, Tasks: l.Tasks}
+	b := launch.NodeBegin{Key: rand.Text(), Name: q.Name, Image: q.Image, Tasks: l.Tasks}
 	for _, at := range l.Placed {
 		b.Ranks = append(b.Ranks, at.Rank)
 		gpus := map[int]bool{}

@@ -128,6 +128,14 @@ func (c *container) decide(i *launch.Info, s *launch.Start) error {
 	return nil
 }
 
+// shownImage is the image of a step's own container, for people.
+func shownImage(in *launch.Container) string {
+	if in == nil {
+		return ""
+	}
+	return launch.WithoutLogin(in.Image)
+}
+
 // more are the mounts that the job has not, by their sources in its container.
 func (c *container) more(i *launch.Info) (list []launch.Mount, err error) {
 	for _, m := range c.mounts {

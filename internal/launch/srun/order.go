@@ -66,7 +66,9 @@ func (r *run) rest(s *launch.Start) error {
 	if err := r.stdio(s); err != nil {
 		return err
 	}
-	return o.box.decide(r.info, s)
+	err := o.box.decide(r.info, s)
+	q.Image = shownImage(s.In)
+	return err
 }
 
 // stdio says what tasks read and write: by srun, or files that they open.

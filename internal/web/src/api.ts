@@ -674,6 +674,7 @@ export type Launch = {
 export type LaunchBegin = {
   cpus: number
   gpus?: number
+  image?: string
   key: string
   name: string
   ranks: Array<number> | null
@@ -1426,6 +1427,7 @@ export type Step = {
   cpus: number
   ended?: string
   gpus?: number
+  image?: string
   name: string
   nodes: Array<string> | null
   number: number
