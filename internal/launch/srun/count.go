@@ -39,7 +39,7 @@ func (r *run) count() error {
 	if err := r.where(fewer); err != nil {
 		return err
 	}
-	if q.Tasks > 0 && q.Tasks < nodes {
+	if fewer {
 		if !o.pty {
 			r.warn("can't run %d processes on %d nodes, setting nnodes to %d", q.Tasks, nodes, q.Tasks)
 		}

@@ -10,7 +10,7 @@ import (
 // against how many nodes the step is for. As with Slurm that is all of the job's
 // where -N says no number: -w names some that are among them. The sentences are
 // Slurm's.
-func (r *run) where(fewer bool) error { //nolint:staticcheck // the sentences
+func (r *run) where(fewer bool) error {
 	o, q, all := r.o, &r.o.q, len(r.info.Nodes)
 	q.On, q.Not = unique(q.On), unique(q.Not)
 	if q.Relative > 0 && len(q.On)+len(q.Not) > 0 {
