@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -120,13 +121,27 @@ func (b *browser) shows(text string) {
 // press presses the button, opens the details or follows the link with a label.
 func (b *browser) press(label string) {
 	b.t.Helper()
-	b.do("press "+label, chromedp.Click("//*[self::button or self::a or self::summary][normalize-space()="+quoted(label)+" and not(@disabled)]", chromedp.NodeVisible))
+	b.click("press "+label, "//*[self::button or self::a or self::summary][normalize-space()="+quoted(label)+" and not(@disabled)]")
 }
 
 // confirm says yes to what the page asks.
 func (b *browser) confirm(label string) {
 	b.t.Helper()
-	b.do("confirm "+label, chromedp.Click("//dialog//button[normalize-space()="+quoted(label)+" and not(@disabled)]", chromedp.NodeVisible))
+	b.click("confirm "+label, "//dialog//button[normalize-space()="+quoted(label)+" and not(@disabled)]")
+}
+
+// click clicks on what is at an XPath. What moves in that moment, as the page says that the network has changed, is missed
+// and clicked on again.
+func (b *browser) click(what, path string) {
+	b.t.Helper()
+	for range 3 {
+		b.text("(() => { const e = document.evaluate(" + strconv.Quote(path) + `, document, null, 9).singleNodeValue; let met = !e
+			e?.addEventListener('click', () => { met = true }, { once: true, capture: true }); window.missed = () => e.isConnected && !met })()`)
+		b.do(what, chromedp.Click(path, chromedp.NodeVisible))
+		if b.text("window.missed?.() ?? false") != "true" {
+			return
+		}
+	}
 }
 
 // fill types a text in place of what a field has.
