@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 func usual(seed uint64, lasts time.Duration) history {
 	const nodes = 4
 	h := history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, *every)}
+	h.drawApart(*every)
 	h.drawGlitches(*small)
 	return h
 }
@@ -45,6 +46,7 @@ func severally(seed uint64, controllers int, lasts time.Duration) history {
 func often(seed uint64, controllers int, lasts, every time.Duration) history {
 	h := history{seed: seed, nodes: 4, clients: 3, controllers: controllers, lasts: lasts}
 	h.faults = drawSeveral(seed, h, every)
+	h.drawApart(every)
 	h.drawGlitches(*small)
 	return h
 }

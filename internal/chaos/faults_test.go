@@ -61,6 +61,15 @@ var kinds = []kind{
 	{"set a node's clock", true, 0, 5 * time.Hour},
 }
 
+// apart are drawn by themselves, so that all others befall a seed as they did before these were there: which seeds find a
+// planted bug hangs by that.
+var apart = []kind{{"full disk of a node", true, 4 * time.Minute, 0}}
+
+// drawApart adds these to the faults of a history, each about as often as one of the others.
+func (h *history) drawApart(every time.Duration) {
+	h.faults = append(h.faults, drawing{apart, h.nodes, h.lasts, 16 * every}.draw(rand.New(rand.NewPCG(h.seed, 12)))...)
+}
+
 // ofSeveral are those of a site with several controllers.
 var ofSeveral = []kind{
 	{"kill a controller", true, time.Minute, 0},
@@ -222,6 +231,8 @@ func (w *world) befall(f fault) {
 		m.killDaemon(f.lasts)
 	case "flip a bit of a node's":
 		m.flip(f.lasts)
+	case "full disk of a node":
+		m.fill(f.lasts)
 	case "crash a node":
 		m.crash(f.lasts, false)
 	case "replace a node":

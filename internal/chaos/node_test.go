@@ -158,6 +158,18 @@ func (m *machine) flip(later time.Duration) {
 	m.comeBack(later)
 }
 
+// fill has the disk be full for a while.
+func (m *machine) fill(lasts time.Duration) {
+	add := func(by int) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.disk.full += by
+	}
+	add(1)
+	_ = m.w.sleep(lasts)
+	add(-1)
+}
+
 // comeBack starts the daemon later, and the machine before it where that is off: if
 // nothing else keeps it off by then.
 func (m *machine) comeBack(later time.Duration) {
@@ -262,6 +274,9 @@ func (d *daemon) Report() *api.SyncRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	req := &api.SyncRequest{Instance: fmt.Sprintf("%s-disk-%d", m.name, m.disks), Boot: fmt.Sprintf("%s-boot-%d", m.name, m.boots), InventoryHash: "all", Inventory: m.inventory(), Checked: true}
+	if m.disk.full > 0 {
+		req.Unhealthy = []string{"disk full: 0 MiB free in the state directory"}
+	}
 	for _, id := range sorted(m.ranks) {
 		if r := m.ranks[id]; !r.released {
 			req.Ranks = append(req.Ranks, m.status(r))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/record"
@@ -21,6 +22,7 @@ import (
 // run in one that they share, and are in its journal. It is called with the machine's mu held.
 type nodeDisk struct {
 	dir    string
+	full   int // by so many faults
 	boot   int
 	synced int64    // so much of the journal survives a power cut
 	named  []string // directories in which an end was given its name in this boot, which may be undone by one
@@ -80,8 +82,11 @@ func (d *nodeDisk) note(boot int, durable bool, line func(*journal.Journal) erro
 	return nil
 }
 
-// accept writes a rank down.
+// accept writes a rank down. On a full disk the error wraps syscall.ENOSPC, as those of begun and ended.
 func (d *nodeDisk) accept(r *rank) error {
+	if d.full > 0 {
+		return fmt.Errorf("write the record of %s: %w", r.id, syscall.ENOSPC)
+	}
 	rec := record.Record{ID: r.id, Order: r.order, Boot: fmt.Sprint(d.boot)}
 	r.boot = d.boot
 	if shared(r.id) {
@@ -90,18 +95,24 @@ func (d *nodeDisk) accept(r *rank) error {
 	return errors.Join(os.MkdirAll(d.box(r.id), 0o700), record.Save(d.of(r.id), rec))
 }
 
-// begun writes down that its program may have begun.
+// begun writes down that its program may have begun. A guest has the room for that since it was accepted.
 func (d *nodeDisk) begun(r *rank) error {
 	if shared(r.id) {
 		return d.note(r.boot, true, func(j *journal.Journal) error { return j.Begun(r.id.String()) })
 	}
+	if d.full > 0 {
+		return fmt.Errorf("mark that %s begins: %w", r.id, syscall.ENOSPC)
+	}
 	return result.WriteBegun(d.box(r.id))
 }
 
-// ended writes down how that ended.
+// ended writes down how that ended. The mark of what has begun has the room for it.
 func (d *nodeDisk) ended(r *rank, e result.Exit) error {
 	if shared(r.id) { // durable when the next one begins
 		return d.note(r.boot, false, func(j *journal.Journal) error { return j.Ended(r.id.String(), e) })
+	}
+	if d.full > 0 && !r.begun {
+		return fmt.Errorf("write how %s ended: %w", r.id, syscall.ENOSPC)
 	}
 	if err := os.MkdirAll(d.box(r.id), 0o700); err != nil {
 		return err

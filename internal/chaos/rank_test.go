@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gbatch/internal/api"
@@ -31,7 +32,8 @@ type rank struct {
 	begun    bool // on the disk before the program begins
 	started  time.Time
 	exit     *node.Exit
-	lost     bool          // how it ended is not known
+	lost     bool          // how it ended is not known, or not on the disk
+	nowhere  bool          // nothing of it is on the disk, which was full
 	boot     int           // of the machine, in which it was accepted
 	endedIn  int           // which boot of the machine
 	ahead    time.Duration // its wall clock, then
@@ -202,7 +204,9 @@ func (d *daemon) want(o api.Order) {
 	case r == nil:
 		r = &rank{id: o.ID, order: *o.Run, phase: node.PhaseAccepted}
 		m.ranks[o.ID] = r
-		m.must(m.disk.accept(r))
+		if r.nowhere = m.refused(d, r, m.disk.accept(r)); r.nowhere {
+			return
+		}
 		d.contact.Tell(contact.WithinProgress)
 		pull := between(m.w.draw("pull", m.name, o.ID), 50*time.Millisecond, 4*time.Second)
 		m.w.wg.Go(func() { // ends with the daemon
@@ -233,6 +237,8 @@ func (d *daemon) release(r *rank) {
 	m := d.m
 	switch {
 	case r.released:
+	case r.nowhere:
+		delete(m.ranks, r.id)
 	case r.exit != nil:
 		r.released = true
 		m.must(m.disk.release(r))
@@ -304,8 +310,10 @@ func (m *machine) free(r *rank) bool {
 
 // begin starts the program: it is noted first.
 func (m *machine) begin(d *daemon, r *rank) {
+	if m.refused(d, r, m.disk.begun(r)) {
+		return
+	}
 	r.begun, r.phase, r.started = true, node.PhaseRunning, m.wall()
-	m.must(m.disk.begun(r))
 	c := &container{m: m, id: r.id, uuid: r.order.UUID, cores: r.order.Allocation.CPUs}
 	for _, g := range r.order.Allocation.GPUs {
 		c.gpus = append(c.gpus, g.UUID)
@@ -325,6 +333,19 @@ func (m *machine) begin(d *daemon, r *rank) {
 		})
 	}
 	d.contact.Tell(contact.WithinRunning)
+}
+
+// refused ends a rank that the node's full disk has no room for.
+func (m *machine) refused(d *daemon, r *rank, err error) bool {
+	if !errors.Is(err, syscall.ENOSPC) {
+		m.must(err)
+		return false
+	}
+	r.lost = true
+	m.ends(r, node.Exit{Code: 125, Reason: job.NodeFail, Message: err.Error()})
+	m.w.audit.saw("begins that full disks of nodes refused")
+	d.contact.Tell(contact.AtOnce)
+	return true
 }
 
 // signal has a container end: at once, or within its grace.
@@ -377,7 +398,10 @@ func (m *machine) finish(c *container, code, signal int) {
 // ends writes down how a rank ended, where that is known.
 func (m *machine) ends(r *rank, e node.Exit) {
 	if !r.lost {
-		m.must(m.disk.ended(r, result.Exit{Code: e.Code, Signal: e.Signal}))
+		err := m.disk.ended(r, result.Exit{Code: e.Code, Signal: e.Signal})
+		if r.lost = errors.Is(err, syscall.ENOSPC); !r.lost {
+			m.must(err)
+		}
 	}
 	e.EndedMS = m.wall().UnixMilli()
 	if r.begun {
