@@ -114,7 +114,7 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 		runs = 7200 // longer than its limit
 	}
 	nodes := 1
-	if r.IntN(6) == 0 {
+	if r.IntN(6) == 0 && c.w.now() > time.Minute { // a job for more nodes than have joined is refused
 		nodes = 2
 	}
 	doc := document(fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes)
