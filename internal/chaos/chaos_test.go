@@ -39,14 +39,9 @@ func usual(seed uint64, lasts time.Duration) history {
 
 // severally is the history of a seed with several controllers.
 func severally(seed uint64, controllers int, lasts time.Duration) history {
-	return often(seed, controllers, lasts, *every)
-}
-
-// often is one with a fault so often.
-func often(seed uint64, controllers int, lasts, every time.Duration) history {
 	h := history{seed: seed, nodes: 4, clients: 3, controllers: controllers, lasts: lasts}
-	h.faults = drawSeveral(seed, h, every)
-	h.drawApart(every)
+	h.faults = drawSeveral(seed, h, *every)
+	h.drawApart(*every)
 	h.drawGlitches(*small)
 	return h
 }
@@ -156,7 +151,6 @@ func TestSameSeedSameHistory(t *testing.T) {
 		sameHistory(t, usual(seed+1, 20*time.Minute))
 		sameHistory(t, severally(seed+1, 3, 10*time.Minute))
 	}
-	sameHistory(t, often(25, 3, 10*time.Minute, 10*time.Second)) // had two, by what was proposed at one moment
 }
 
 func sameHistory(t *testing.T, h history) {
