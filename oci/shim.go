@@ -142,8 +142,9 @@ func (s *shim) live(further *feed) *shim {
 	debug.SetGCPercent(setupGC)
 	small := time.AfterFunc(time.Second, func() { debug.SetGCPercent(50) })
 	defer small.Stop()
-	conclude(s, s.run())
-	s.setPhase(wire.PhaseExited, 0)
+	if conclude(s, s.run()) != nil {
+		s.setPhase(wire.PhaseExited, 0)
+	}
 	last := s
 	free := s.kept != nil && s.kept.reusable(s, 1)
 	for served := 2; free; served++ {

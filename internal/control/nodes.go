@@ -105,14 +105,16 @@ func (t *nodes) partitions() []string {
 			names[p] = true
 		}
 	}
-	t.named = slices.AppendSeq([]string{}, maps.Keys(names))
-	slices.Sort(t.named)
+	t.named = append([]string{}, slices.Sorted(maps.Keys(names))...) // none is not nil
 	return t.named
 }
 
-// check verifies that each job is listed at the nodes where it has live ranks, and that no time is missed.
+// check verifies that nodes are found by name, that each job is listed where it has live ranks, and that no time is missed.
 func (t *nodes) check(jobs *jobs) error {
 	for n := range t.list.All() {
+		if t.get(n.Name) != n {
+			return fmt.Errorf("node %s is not in its place by name", n.Name)
+		}
 		if t.due != sooner(t.due, t.next(n)) {
 			return fmt.Errorf("time makes something else of node %s at %d, and %d is said to be the first time", n.Name, t.next(n), t.due)
 		}
