@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/jobs"
 	"gbatch/internal/cli/slurm/getopt"
+	"gbatch/internal/cli/slurm/records"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/units"
@@ -29,14 +30,14 @@ const (
 
 // accounting is how sacct was asked to list.
 type accounting struct {
-	records[row]
+	records.List[row]
 	from, until                              string
 	everyone, brief, wide, fieldsOnly, json_ bool
 	jobsOnly, everyTry                       bool // no steps; those of earlier attempts too
 }
 
 func (k *accounting) selected(s *selection) []getopt.Option {
-	return append(k.options(),
+	return append(k.Options(),
 		getopt.List(&s.ids, "-j", "--jobs"), getopt.List(&s.users, "-u", "--user", "--uid"), getopt.List(&s.accounts, "-A", "--account", "--accounts"), getopt.List(&s.names, "--name"),
 		getopt.List(&s.states, "-s", "--state"), getopt.List(&s.parts, "-r", "--partition"), getopt.List(&s.nodes, "-N", "--nodelist"), getopt.List(&s.qos, "-q", "--qos"), s.clusters.option(),
 		getopt.String(&k.from, "-S", "--starttime"), getopt.String(&k.until, "-E", "--endtime"), getopt.Bool(&k.everyone, "-a", "--allusers"),
@@ -52,7 +53,7 @@ func (k *accounting) selected(s *selection) []getopt.Option {
 // sacct shows what ended and what runs: jobs, and behind each its steps.
 func sacct(ctx context.Context, a *cli.App, args []string) error {
 	s := selection{all: true, past: true}
-	k := accounting{records: records[row]{all: sacctFields, bar: "|"}}
+	k := accounting{List: records.List[row]{All: sacctFields, Bar: "|"}}
 	options := k.selected(&s)
 	for i, o := range options {
 		if o.Is("--format") {
@@ -66,15 +67,15 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	case len(rest) > 0:
 		return exit.Usagef("%q is no option; name jobs by -j", rest[0])
 	case k.fieldsOnly:
-		k.list(a.Out)
+		k.PrintNames(a.Out)
 		return nil
 	case k.brief:
-		k.format = sacctBrief
+		k.Format = sacctBrief
 	case k.wide:
-		k.format = sacctLong
+		k.Format = sacctLong
 	}
-	k.format = cmp.Or(k.format, sacctFormat)
-	if _, err := k.chosen(); err != nil {
+	k.Format = cmp.Or(k.Format, sacctFormat)
+	if _, err := k.Chosen(); err != nil {
 		return err
 	}
 	s.me = s.me || len(s.ids) == 0 && len(s.users) == 0 && !k.everyone
@@ -94,7 +95,7 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	if k.json_ {
 		return writeJSON(a, "dbjobs", rows, pastJSON(v))
 	}
-	return k.write(a.Out, &v, rows)
+	return k.Write(a.Out, &v, rows)
 }
 
 // documents are the fields that a job's document is needed for.
@@ -114,7 +115,7 @@ func (k *accounting) rows(ctx context.Context, a *cli.App, s *selection) ([]row,
 	if err != nil {
 		return nil, err
 	}
-	fields, err := k.chosen()
+	fields, err := k.Chosen()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (k *accounting) rows(ctx context.Context, a *cli.App, s *selection) ([]row,
 	if !named {
 		list = slices.DeleteFunc(list, func(j api.Job) bool { return j.Submitted.After(end) || !j.Ended.IsZero() && j.Ended.Before(start) })
 	}
-	whole := named || k.json_ || slices.ContainsFunc(fields, func(f acctField) bool { return slices.Contains(documents, f.name) })
+	whole := named || k.json_ || slices.ContainsFunc(fields, func(f acctField) bool { return slices.Contains(documents, f.Name) })
 	rows, err := rowsOf(ctx, a, list, whole)
 	if err != nil || named {
 		return rows, err

@@ -9,14 +9,15 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/records"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/job"
 )
 
-type acctField = recordField[row]
+type acctField = records.Field[row]
 
 func acct(name string, width int, cell cellOf) acctField {
-	return acctField{name: name, width: width, cell: cell}
+	return acctField{Name: name, Width: width, Cell: cell}
 }
 
 // used is a field about what a job used; empty where that is not known.
@@ -145,8 +146,8 @@ var jobFields = []string{"Constraints", "Comment", "DerivedExitCode", "Eligible"
 
 func silentOfSteps(all []acctField) []acctField {
 	for i, f := range all {
-		if slices.Contains(jobFields, f.name) {
-			all[i].cell = jobOnly(f.cell)
+		if slices.Contains(jobFields, f.Name) {
+			all[i].Cell = jobOnly(f.Cell)
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/slurm/getopt"
+	"gbatch/internal/cli/slurm/records"
 	"gbatch/internal/cli/table"
 )
 
@@ -17,17 +18,17 @@ type thing map[string]string
 
 type entity struct {
 	names   []string // the first is whole; its beginning is enough
-	fields  []recordField[thing]
+	fields  []records.Field[thing]
 	format  string // what is shown without format=
 	withAll string // and with withassoc
 }
 
-func thingField(name, title string, width int) recordField[thing] {
-	return recordField[thing]{name: name, title: title, width: width, cell: func(_ *table.View, x *thing) string { return (*x)[name] }}
+func thingField(name, title string, width int) records.Field[thing] {
+	return records.Field[thing]{Name: name, Title: title, Width: width, Cell: func(_ *table.View, x *thing) string { return (*x)[name] }}
 }
 
 // assocFields are those of an association: of a user and an account.
-var assocFields = []recordField[thing]{
+var assocFields = []records.Field[thing]{
 	thingField("Cluster", "", 10), thingField("Account", "", 10), thingField("User", "", 10), thingField("Partition", "", 10), thingField("Share", "", 9), thingField("Fairshare", "Share", 9),
 	thingField("Priority", "", 10), thingField("GrpJobs", "", 7), thingField("GrpTRES", "", 13), thingField("GrpSubmit", "", 9), thingField("GrpWall", "", 11), thingField("GrpTRESMins", "", 13),
 	thingField("MaxJobs", "", 7), thingField("MaxTRES", "", 13), thingField("MaxTRESPerNode", "", 14), thingField("MaxSubmit", "", 9), thingField("MaxWall", "", 11), thingField("MaxTRESMins", "", 13),
@@ -41,22 +42,22 @@ var entities = []entity{
 	{names: []string{"associations", "assoc"}, fields: assocFields, format: assocFormat},
 	{names: []string{"users"}, fields: assocFields, format: "User,DefaultAccount,AdminLevel", withAll: "User,DefaultAccount,AdminLevel,Cluster,Account,Partition,Share,Priority,MaxJobs,MaxSubmit,MaxWall,QOS,DefaultQOS"},
 	{names: []string{"accounts"}, fields: assocFields, format: "Account,Description,Organization", withAll: "Account,Description,Organization,Cluster,ParentName,User,Share,Priority,GrpJobs,GrpTRES,MaxJobs,MaxTRES,MaxSubmit,MaxWall,QOS,DefaultQOS"},
-	{names: []string{"qos"}, format: "Name,Priority,GraceTime,Preempt,PreemptMode,UsageFactor,MaxWall", fields: []recordField[thing]{
+	{names: []string{"qos"}, format: "Name,Priority,GraceTime,Preempt,PreemptMode,UsageFactor,MaxWall", fields: []records.Field[thing]{
 		thingField("Name", "", 10), thingField("Priority", "", 10), thingField("GraceTime", "", 10), thingField("Preempt", "", 10), thingField("PreemptMode", "", 11), thingField("Flags", "", 40),
 		thingField("UsageFactor", "", 11), thingField("MaxWall", "", 11), thingField("MaxTRESPU", "", 13), thingField("MaxJobsPU", "", 9), thingField("MaxSubmitPU", "", 11), thingField("GrpTRES", "", 13),
 		thingField("MaxTRES", "", 13), thingField("GrpJobs", "", 7), thingField("ID", "", 6), thingField("Description", "Descr", 10)}},
-	{names: []string{"clusters"}, format: "Cluster,ControlHost,ControlPort,RPC,Share,QOS,DefaultQOS", fields: []recordField[thing]{
+	{names: []string{"clusters"}, format: "Cluster,ControlHost,ControlPort,RPC,Share,QOS,DefaultQOS", fields: []records.Field[thing]{
 		thingField("Cluster", "", 10), thingField("Name", "", 10), thingField("ControlHost", "", 15), thingField("ControlPort", "", 12), thingField("RPC", "", 5), thingField("Share", "", 9), thingField("QOS", "", 20),
 		thingField("DefaultQOS", "Def QOS", 9), thingField("TRES", "", 20), thingField("NodeCount", "", 9)}},
-	{names: []string{"tres"}, format: "Type,Name,ID", fields: []recordField[thing]{thingField("Type", "", 8), thingField("Name", "", 15), thingField("ID", "", 6)}},
+	{names: []string{"tres"}, format: "Type,Name,ID", fields: []records.Field[thing]{thingField("Type", "", 8), thingField("Name", "", 15), thingField("ID", "", 6)}},
 }
 
 // sacctmgr shows users, accounts and what they may. They are changed by gadm and
 // in gctld.yaml.
 func sacctmgr(ctx context.Context, a *cli.App, args []string) error {
-	k := records[thing]{bar: "|"}
+	k := records.List[thing]{Bar: "|"}
 	with := false
-	rest, err := getopt.Parse(args, append(k.options(), getopt.Bool(&with, "-s", "--associations"), getopt.Ignored("-i", "--immediate", "-Q", "--quiet", "-r", "--readonly", "-v", "--verbose"),
+	rest, err := getopt.Parse(args, append(k.Options(), getopt.Bool(&with, "-s", "--associations"), getopt.Ignored("-i", "--immediate", "-Q", "--quiet", "-r", "--readonly", "-v", "--verbose"),
 		getopt.Instead("use gacct shares --json", "--json", "--yaml")))
 	switch {
 	case err != nil:
@@ -76,11 +77,11 @@ func sacctmgr(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	k.all = e.fields
-	if k.format == "" {
-		k.format = pick(with && e.withAll != "", e.withAll, e.format)
+	k.All = e.fields
+	if k.Format == "" {
+		k.Format = pick(with && e.withAll != "", e.withAll, e.format)
 	}
-	if _, err := k.chosen(); err != nil {
+	if _, err := k.Chosen(); err != nil {
 		return err
 	}
 	list, err := things(ctx, a, e.names[0], with)
@@ -95,12 +96,12 @@ func sacctmgr(ctx context.Context, a *cli.App, args []string) error {
 		}
 		return false
 	})
-	return k.write(a.Out, &table.View{Now: a.Now()}, list)
+	return k.Write(a.Out, &table.View{Now: a.Now()}, list)
 }
 
 // conditions reads what stands behind an entity: conditions KEY=VALUE, names,
 // format=, and words such as where.
-func conditions(args []string, entity string, k *records[thing], with *bool) (only map[string][]string, err error) {
+func conditions(args []string, entity string, k *records.List[thing], with *bool) (only map[string][]string, err error) {
 	only = map[string][]string{}
 	own := map[string]string{"users": "User", "accounts": "Account", "qos": "Name", "clusters": "Cluster", "associations": "User", "tres": "Type"}[entity]
 	keys := map[string]string{"user": "User", "users": "User", "account": "Account", "accounts": "Account", "acct": "Account", "cluster": "Cluster", "clusters": "Cluster", "name": own, "names": own, "type": "Type", "parent": "ParentName"}
@@ -108,7 +109,7 @@ func conditions(args []string, entity string, k *records[thing], with *bool) (on
 		key, value, is := strings.Cut(arg, "=")
 		switch low := strings.ToLower(key); {
 		case is && (low == "format" || low == "fields"):
-			k.format = value
+			k.Format = value
 		case is && keys[low] != "":
 			only[keys[low]] = strings.Split(value, ",")
 		case is:

@@ -10,13 +10,14 @@ import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/slurm/getopt"
+	"gbatch/internal/cli/slurm/records"
 	"gbatch/internal/cli/table"
 )
 
-type shareField = recordField[api.Share]
+type shareField = records.Field[api.Share]
 
 func share(name string, width int, of func(s *api.Share) string) shareField {
-	return shareField{name: name, width: width, cell: func(_ *table.View, s *api.Share) string { return of(s) }}
+	return shareField{Name: name, Width: width, Cell: func(_ *table.View, s *api.Share) string { return of(s) }}
 }
 
 func fraction(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
@@ -57,10 +58,10 @@ const rootAccount = "root"
 func sshare(ctx context.Context, a *cli.App, args []string) error {
 	var users, accounts []string
 	var named clusters
-	k := records[api.Share]{all: sshareFields, bar: "|"}
+	k := records.List[api.Share]{All: sshareFields, Bar: "|"}
 	all, only, wide, fieldsOnly := false, false, false, false
-	options := slices.DeleteFunc(k.options(), func(o getopt.Option) bool { return o.Is("-n") })
-	rest, err := getopt.Parse(args, append(options, getopt.Bool(&k.noHeader, "-n", "-h", "--noheader"),
+	options := slices.DeleteFunc(k.Options(), func(o getopt.Option) bool { return o.Is("-n") })
+	rest, err := getopt.Parse(args, append(options, getopt.Bool(&k.NoHeader, "-n", "-h", "--noheader"),
 		getopt.Bool(&all, "-a", "--all"), getopt.List(&users, "-u", "--users", "--uid"), getopt.List(&accounts, "-A", "--accounts"), getopt.Bool(&only, "-U", "--Users"), getopt.Bool(&wide, "-l", "--long"),
 		getopt.Bool(&fieldsOnly, "-e", "--helpformat"), named.option(), getopt.Ignored("-v", "--verbose"), getopt.Instead("shares are the same in all of them", "-m", "--partition")))
 	switch {
@@ -69,18 +70,18 @@ func sshare(ctx context.Context, a *cli.App, args []string) error {
 	case len(rest) > 0:
 		return exit.Usagef("%q is no option", rest[0])
 	case fieldsOnly:
-		k.list(a.Out)
+		k.PrintNames(a.Out)
 		return nil
-	case k.format != "":
+	case k.Format != "":
 	case wide:
-		k.format = "Account,User,RawShares,NormShares,RawUsage,NormUsage,EffectvUsage,FairShare,LevelFS,GrpTRESMins,TRESRunMins"
+		k.Format = "Account,User,RawShares,NormShares,RawUsage,NormUsage,EffectvUsage,FairShare,LevelFS,GrpTRESMins,TRESRunMins"
 	default:
-		k.format = "Account,User,RawShares,NormShares,RawUsage,EffectvUsage,FairShare"
+		k.Format = "Account,User,RawShares,NormShares,RawUsage,EffectvUsage,FairShare"
 	}
 	if err := named.check(); err != nil {
 		return err
 	}
-	if _, err := k.chosen(); err != nil {
+	if _, err := k.Chosen(); err != nil {
 		return err
 	}
 	if users, err = a.Users(ctx, users, len(users) == 0 && !all); err != nil {
@@ -90,7 +91,7 @@ func sshare(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	return k.write(a.Out, &table.View{Now: a.Now()}, shareRows(l.Shares, users, accounts, only))
+	return k.Write(a.Out, &table.View{Now: a.Now()}, shareRows(l.Shares, users, accounts, only))
 }
 
 // shareRows are the lines of some users and accounts, under one for all.

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/slurm/getopt"
+	"gbatch/internal/cli/slurm/records"
 	"gbatch/internal/cli/table"
 	"gbatch/internal/client"
 	"gbatch/internal/job"
@@ -36,8 +37,8 @@ func (x *live) most(of func(r *api.Rank) float64) (at int, sum float64) {
 func liveMem(r *api.Rank) float64 { return float64(max(r.Use.PeakMem, r.Use.Mem)) }
 func liveCPU(r *api.Rank) float64 { return r.Use.CPUSeconds }
 
-func liveField(name string, width int, of func(x *live) string) recordField[live] {
-	return recordField[live]{name: name, width: width, cell: func(_ *table.View, x *live) string { return of(x) }}
+func liveField(name string, width int, of func(x *live) string) records.Field[live] {
+	return records.Field[live]{Name: name, Width: width, Cell: func(_ *table.View, x *live) string { return of(x) }}
 }
 
 func (x *live) cpu(seconds float64) string {
@@ -51,7 +52,7 @@ func (x *live) nodes() (names []string) {
 	return names
 }
 
-var sstatFields = []recordField[live]{
+var sstatFields = []records.Field[live]{
 	liveField("JobID", -12, func(x *live) string { return x.id }),
 	liveField("MaxRSS", 10, func(x *live) string { i, _ := x.most(liveMem); return kibibytes(int64(liveMem(&x.ranks[i]))) }),
 	liveField("MaxRSSNode", 10, func(x *live) string { i, _ := x.most(liveMem); return x.ranks[i].Node }),
@@ -73,21 +74,21 @@ var sstatFields = []recordField[live]{
 // is one line, as its batch script.
 func sstat(ctx context.Context, a *cli.App, args []string) error {
 	var ids []string
-	k := records[live]{all: sstatFields, bar: "|", format: "JobID,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,MinCPU,AveCPU,NTasks"}
+	k := records.List[live]{All: sstatFields, Bar: "|", Format: "JobID,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,MinCPU,AveCPU,NTasks"}
 	fieldsOnly := false
-	rest, err := getopt.Parse(args, append(k.options(), getopt.List(&ids, "-j", "--jobs"), getopt.Bool(&fieldsOnly, "-e", "--helpformat"), getopt.Ignored("-a", "--allsteps", "-v", "--verbose"),
+	rest, err := getopt.Parse(args, append(k.Options(), getopt.List(&ids, "-j", "--jobs"), getopt.Bool(&fieldsOnly, "-e", "--helpformat"), getopt.Ignored("-a", "--allsteps", "-v", "--verbose"),
 		getopt.Instead("use gexec JOB -- ps", "-i", "--pidformat"), getopt.Instead("sizes are in K", "--noconvert")))
 	if err != nil {
 		return err
 	}
 	if fieldsOnly {
-		k.list(a.Out)
+		k.PrintNames(a.Out)
 		return nil
 	}
 	if ids = append(ids, rest...); len(ids) == 0 {
 		return exit.Usagef("sstat: You didn't give me any jobs to stat.")
 	}
-	if _, err := k.chosen(); err != nil {
+	if _, err := k.Chosen(); err != nil {
 		return err
 	}
 	var rows []live
@@ -116,5 +117,5 @@ func sstat(ctx context.Context, a *cli.App, args []string) error {
 		}
 		rows = append(rows, x)
 	}
-	return k.write(a.Out, &table.View{Now: a.Now()}, rows)
+	return k.Write(a.Out, &table.View{Now: a.Now()}, rows)
 }
