@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/cli/exit"
 	"gbatch/internal/cli/human"
 	"gbatch/internal/cli/jobs"
+	"gbatch/internal/cli/slurm/hostlist"
 	"gbatch/internal/job"
 )
 
@@ -35,9 +36,9 @@ func (c *control) show(ctx context.Context, args []string) error {
 	is := func(whole string, least int) bool { return len(what) >= least && strings.HasPrefix(whole, what) }
 	switch {
 	case what == "hostnames" || what == "hostname":
-		return hostnames(c.app, args)
+		return hostlist.Names(c.app, args)
 	case what == "hostlist", what == "hostlistsorted":
-		return hostlist(c.app, args, what == "hostlistsorted")
+		return hostlist.List(c.app, args, what == "hostlistsorted")
 	case is("jobs", 3):
 		return c.showJobs(ctx, args)
 	case is("nodes", 4):

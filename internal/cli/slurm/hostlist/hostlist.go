@@ -1,4 +1,6 @@
-package slurm
+// Package hostlist writes lists of nodes, as n[1-3],n7, out and back, as scontrol does for
+// scripts that ask it.
+package hostlist
 
 import (
 	"fmt"
@@ -10,9 +12,9 @@ import (
 	"gbatch/internal/job/nodelist"
 )
 
-// hostnames prints the names of a list of nodes, one a line; without a list,
+// Names prints the names of a list of nodes, one a line; without a list,
 // those of the job in which it runs.
-func hostnames(a *cli.App, args []string) error {
+func Names(a *cli.App, args []string) error {
 	names, err := hostArg(a, args)
 	if err != nil {
 		return err
@@ -23,8 +25,8 @@ func hostnames(a *cli.App, args []string) error {
 	return nil
 }
 
-// hostlist prints names as a list with ranges.
-func hostlist(a *cli.App, args []string, sorted bool) error {
+// List prints names as a list with ranges.
+func List(a *cli.App, args []string, sorted bool) error {
 	names, err := hostArg(a, args)
 	if err != nil {
 		return err
