@@ -65,7 +65,10 @@ func TestGolden(t *testing.T) {
 	for name, line := range map[string]string{
 		"squeue": "squeue", "squeue-long": "squeue -l", "squeue-start": "squeue --start", "squeue-each": "squeue -r -h -o %i|%A|%F|%K", "squeue-all": "squeue -o %all",
 		"squeue-format2": "squeue -O jobid:.10,name:12|,state,reasonlist:40", "squeue-sort": "squeue -h -S -i -o %i", "squeue-cluster": "squeue -M all -h -o %i -t R", "squeue-json": "squeue --json -j 20,12",
-		"squeue-states": "squeue --only-job-state", "squeue-unknown": "squeue -j 999", "squeue-steps": "squeue -s", "squeue-step": "squeue --steps=12.1 -h -o %i|%A|%C|%D|%b|%T",
+		"squeue-states": "squeue --only-job-state", "squeue-unknown": "squeue -j 999", "squeue-steps": "squeue -s", "squeue-bare": "squeue -h -t R -O JobID:,State:|,Name:.,NodeList:x,UserName",
+		"squeue-portal": "squeue -M gbatch --all --states=all --noconvert -j 9,12 -O Account:;,JobID:;,Sockets:;,Cores:;,Threads:;,MinMemory:;,tres-per-job:;,PendingTime:;,RestartCnt:;,AllocNodes:", "squeue-none-of": "squeue -h -j 998,999",
+		"scontrol-step": "scontrol -o show step 12", "scontrol-no-step": "scontrol show step 12.7", "scontrol-write": "scontrol write batch_script 9 -", "sacct-script": "sacct -B -j 9",
+		"sacct-units": "sacct -n -P --units=M -j 9 --fields jobid,reqmem,maxrss,averss,alloctres", "sacct-unit": "sacct --units=X -j 9", "sacctmgr-snorp": "sacctmgr -snorp show user ann format=user,account", "squeue-step": "squeue --steps=12.1 -h -o %i|%A|%C|%D|%b|%T",
 		"sacct-steps": "sacct -j 9,12 -o JobID,JobName,User,AllocCPUS,State,ExitCode,MaxRSS,AveCPU,NTasks,AllocTRES%30", "sacct-step": "sacct -n -P -j 12.0,9.batch -o jobid,jobidraw,state,exitcode,maxrss,maxrssnode,usercpu,systemcpu,totalcpu,mincpu", "squeue-no-field": "squeue -O nosuch", "squeue-no-letter": "squeue -o %_", "squeue-other-cluster": "squeue -M moon",
 		"sacct": "sacct -S 2026-02-01 -a", "sacct-fields": "sacct -e", "sacct-one": "sacct -X -P -j 9 -o JobID,State,ExitCode,AllocTRES,MaxRSS,CPUTimeRAW,Timelimit,NodeList", "sacct-wide": "sacct -S 2026-02-01 -a -o JobID%4,State%-20,JobName%6",
 		"sacct-json": "sacct --json -j 9", "sacct-all": "sacct -j 9 -o ALL -P", "sacct-unknown": "sacct -j 999",

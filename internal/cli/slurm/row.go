@@ -188,9 +188,12 @@ func rowEnd(v *table.View, r *row) string    { return at(v, jobs.EndOf(&r.Job), 
 // memPerNode is the memory of one rank, in bytes.
 func (r *row) memPerNode() int64 { return r.MemBytes / int64(max(r.NumNodes, 1)) }
 
-func rowMem(_ *table.View, r *row) string {
-	if r.MemBytes == 0 {
+func rowMem(v *table.View, r *row) string {
+	switch {
+	case r.MemBytes == 0:
 		return "0"
+	case v.Unit != 0:
+		return amount(v, r.memPerNode(), 'M')
 	}
 	return string(human.Size(nil, r.memPerNode()))
 }
@@ -220,6 +223,21 @@ func rowCPUsPerTask(v *table.View, r *row) string {
 	return rowCPUsPerNode(v, r)
 }
 
+func rowTasksPerNode(_ *table.View, r *row) string {
+	if l := r.launch(); l != nil {
+		return fmt.Sprint(l.PerNode)
+	}
+	return "0"
+}
+
+// rowSubmitHost is where it was submitted.
+func rowSubmitHost(_ *table.View, r *row) string {
+	if l := r.launch(); l != nil {
+		return cmp.Or(l.Host, "N/A")
+	}
+	return "N/A"
+}
+
 func rowCPUsPerNode(_ *table.View, r *row) string { return fmt.Sprint(r.CPUs / max(r.NumNodes, 1)) }
 
 // gresPerNode is the GPUs of one rank as Slurm writes them; empty: none.
@@ -245,13 +263,18 @@ func (r *row) tres() string {
 	return s
 }
 
-func rowTRES(_ *table.View, r *row) string { return r.tres() }
+func rowTRES(v *table.View, r *row) string {
+	if v.Unit != 0 && r.MemBytes > 0 {
+		return strings.Replace(r.tres(), ",mem="+mebibytes(r.MemBytes), ",mem="+amount(v, r.MemBytes, 'M'), 1)
+	}
+	return r.tres()
+}
 
-func rowTRESAlloc(_ *table.View, r *row) string {
+func rowTRESAlloc(v *table.View, r *row) string {
 	if r.State.Pending() || len(r.Nodes) == 0 {
 		return ""
 	}
-	return r.tres()
+	return rowTRES(v, r)
 }
 
 // mebibytes is whole gibibytes or mebibytes, as in TRES.

@@ -34,6 +34,9 @@ type accounting struct {
 	from, until                              string
 	everyone, brief, wide, fieldsOnly, json_ bool
 	jobsOnly, everyTry                       bool // no steps; those of earlier attempts too
+	scripts                                  bool // instead of a list
+	unit                                     byte // of memory
+	wanted                                   string
 }
 
 func (k *accounting) selected(s *selection) []getopt.Option {
@@ -44,8 +47,8 @@ func (k *accounting) selected(s *selection) []getopt.Option {
 		getopt.Bool(&k.brief, "-b", "--brief"), getopt.Bool(&k.wide, "-l", "--long"), getopt.Bool(&k.fieldsOnly, "-e", "--helpformat"), getopt.Bool(&k.json_, "--json"),
 		getopt.Bool(&k.jobsOnly, "-X", "--allocations"), getopt.Bool(&k.everyTry, "-D", "--duplicates"), getopt.Ignored("--array"), getopt.Ignored("-L", "--allclusters"), getopt.Ignored("-v", "--verbose"),
 		getopt.Ignored("--local", "--federation").From("SACCT_FEDERATION"), getopt.Ignored("--whole-hetjob"),
-		getopt.Instead("use --json", "--yaml"), getopt.Instead("use gqueue show --json", "-B", "--batch-script", "--env-vars"),
-		getopt.Instead("sizes have the unit that fits; --json has numbers", "--units", "--noconvert"),
+		getopt.Instead("use --json", "--yaml"), getopt.Instead("use gqueue show --json", "--env-vars"), getopt.Bool(&k.scripts, "-B", "--batch-script"),
+		getopt.Do(func() { k.unit = asKept }, "--noconvert"), getopt.String(&k.wanted, "--units"), getopt.Ignored("--use-local-uid"),
 		getopt.Instead("use gacct, which has filters of its own: gacct --help", "-c", "--completion", "-f", "--file", "-F", "--flags", "-C", "--constraints", "-i", "--nnodes", "-I", "--ncpus",
 			"-k", "--timelimit-min", "-K", "--timelimit-max", "-T", "--truncate", "-W", "--wckeys", "-x", "--associations", "-g", "--gid", "-R", "--reason"))
 }
@@ -74,6 +77,11 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	case k.wide:
 		k.Format = sacctLong
 	}
+	if k.wanted != "" {
+		if k.unit, err = wantedUnit(k.wanted); err != nil {
+			return err
+		}
+	}
 	k.Format = cmp.Or(k.Format, sacctFormat)
 	if _, err := k.Chosen(); err != nil {
 		return err
@@ -88,10 +96,14 @@ func sacct(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	if k.scripts {
+		return batchScripts(a, rows)
+	}
 	if !k.jobsOnly && !k.json_ {
 		rows = only(withSteps(rows, k.everyTry), named)
 	}
 	v := viewOf(a)
+	v.Unit = k.unit
 	if k.json_ {
 		return writeJSON(a, "dbjobs", rows, pastJSON(v))
 	}
@@ -123,7 +135,7 @@ func (k *accounting) rows(ctx context.Context, a *cli.App, s *selection) ([]row,
 	if !named {
 		list = slices.DeleteFunc(list, func(j api.Job) bool { return j.Submitted.After(end) || !j.Ended.IsZero() && j.Ended.Before(start) })
 	}
-	whole := named || k.json_ || slices.ContainsFunc(fields, func(f acctField) bool { return slices.Contains(documents, f.Name) })
+	whole := named || k.json_ || k.scripts || slices.ContainsFunc(fields, func(f acctField) bool { return slices.Contains(documents, f.Name) })
 	rows, err := rowsOf(ctx, a, list, whole)
 	if err != nil || named {
 		return rows, err

@@ -32,9 +32,11 @@ func used(name string, width int, of func(v *table.View, r *row, u *api.Used) st
 
 // blank are fields that Slurm has and that nothing is known for here. Slurm too
 // leaves them empty where its plug-ins do not fill them.
-func blank(width int, names ...string) (out []acctField) {
+func blank(width int, names ...string) []acctField { return unmeasured[row](width, names...) }
+
+func unmeasured[T any](width int, names ...string) (out []records.Field[T]) {
 	for _, name := range names {
-		out = append(out, acct(name, width, always("")))
+		out = append(out, records.Field[T]{Name: name, Width: width, Cell: func(*table.View, *T) string { return "" }})
 	}
 	return out
 }
@@ -65,8 +67,18 @@ func kibibytes(n int64) string {
 	return fmt.Sprintf("%dK", n>>10)
 }
 
-// resources is what a job has, with the share of the accounting.
-func resources(_ *table.View, r *row) string { return r.tres() }
+// stepMem is memory that a step used.
+func stepMem(of func(s *stepOf, u *job.StepUse) (kib int64)) cellOf {
+	return func(v *table.View, r *row) string {
+		switch {
+		case r.step == nil || r.step.use == nil:
+			return ""
+		case v.Unit != 0:
+			return amount(v, of(r.step, r.step.use)<<10, 'K')
+		}
+		return kibibytes(of(r.step, r.step.use) << 10)
+	}
+}
 
 // sacctFields are all that sacct knows, with Slurm's widths.
 var sacctFields = silentOfSteps(joined(
@@ -88,7 +100,7 @@ var sacctFields = silentOfSteps(joined(
 		acct("McsLabel", 10, always("")), acct("NCPUS", 10, allocated0(rowCPUs)), acct("NNodes", 8, rowNumNodes),
 		acct("NodeList", 15, func(v *table.View, r *row) string { return cmp.Or(rowNodes(v, r), "None assigned") }),
 		acct("Partition", 10, rowPartition), acct("Priority", 10, rowPriority), acct("QOS", 10, rowQOS), acct("QOSRAW", 10, always("")),
-		acct("Reason", 22, rowReason), acct("ReqCPUS", 8, rowCPUs), acct("ReqMem", 10, rowMem), acct("ReqNodes", 8, rowNumNodes), acct("ReqTRES", 10, resources),
+		acct("Reason", 22, rowReason), acct("ReqCPUS", 8, rowCPUs), acct("ReqMem", 10, rowMem), acct("ReqNodes", 8, rowNumNodes), acct("ReqTRES", 10, rowTRES),
 		acct("Reservation", 20, acctEmpty(rowReservation)), acct("ReservationId", 8, always("")),
 		acct("Reserved", 10, func(v *table.View, r *row) string { return elapsed(planned(v, r)) }),
 		acct("Planned", 10, func(v *table.View, r *row) string { return elapsed(planned(v, r)) }),

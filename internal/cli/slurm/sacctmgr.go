@@ -57,7 +57,8 @@ var entities = []entity{
 func sacctmgr(ctx context.Context, a *cli.App, args []string) error {
 	k := records.List[thing]{Bar: "|"}
 	with := false
-	rest, err := getopt.Parse(args, append(k.Options(), getopt.Bool(&with, "-s", "--associations"), getopt.Ignored("-i", "--immediate", "-Q", "--quiet", "-r", "--readonly", "-v", "--verbose"),
+	options := slices.DeleteFunc(k.Options(), func(o getopt.Option) bool { return o.Is("-o") }) // which is another one here
+	rest, err := getopt.Parse(args, append(options, getopt.Bool(&with, "-s", "--associations"), getopt.Ignored("-i", "--immediate", "-Q", "--quiet", "-r", "--readonly", "-v", "--verbose", "-o", "--oneliner"), getopt.String(&k.Format, "--format"),
 		getopt.Instead("use gacct shares --json", "--json", "--yaml")))
 	switch {
 	case err != nil:

@@ -30,7 +30,7 @@ func (c *cancelling) options() []getopt.Option {
 		getopt.String(&c.signal, "-s", "--signal"), getopt.Bool(&c.quiet, "-Q", "--quiet"), getopt.Bool(&c.verbose, "-v", "--verbose").From("SCANCEL_VERBOSE"),
 		getopt.Bool(&c.full, "-f", "--full").From("SCANCEL_FULL"), getopt.Bool(&c.asks, "-i", "--interactive").From("SCANCEL_INTERACTIVE"),
 		getopt.Ignored("-b", "--batch").From("SCANCEL_BATCHED"), getopt.Ignored("-H", "--hurry").From("SCANCEL_HURRY"), getopt.Ignored("-c", "--ctld").From("SCANCEL_CTLD"),
-		getopt.Instead("there are no keys of that kind here", "--wckey"),
+		getopt.Instead("there are no keys of that kind here", "--wckey"), getopt.Instead("squeue -h -o %A -R NAME lists the jobs of a reservation", "-R", "--reservation"),
 	}
 }
 

@@ -28,7 +28,7 @@ var notPlayedBy = map[string]string{
 	"cluster": "choose the controller with GBATCH_CONTROLLER", "completing": "use squeue -t COMPLETING", "create": "use gadm reserve", "delete": "use gadm unreserve",
 	"details": "use -d", "errnumstr": "errors are sentences here", "exit": "give one command", "fsdampeningfactor": "use gadm policy", "help": "see docs/slurm.md",
 	"listpids": "use gexec JOB -- ps", "notify": "use gexec JOB", "oneliner": "use -o", "pidinfo": "use gexec JOB -- ps", "quit": "give one command", "setdebug": "use the log level in gctld.yaml",
-	"setdebugflags": "use the log level in gctld.yaml", "schedloglevel": "use gadm diag", "top": "use gqueue update --priority", "wait_job": "use gqueue wait", "write": "use gqueue show --json",
+	"setdebugflags": "use the log level in gctld.yaml", "schedloglevel": "use gadm diag", "top": "use gqueue update --priority", "wait_job": "use gqueue wait",
 	"token": "use gadm token create", "verbose": "use -v",
 }
 
@@ -66,6 +66,8 @@ func scontrol(ctx context.Context, a *cli.App, args []string) error {
 		return exit.Usagef("scontrol requeuehold is not played here: use scontrol requeue, and scontrol hold once the job is PENDING")
 	case "reboot", "cancel_reboot":
 		return c.reboot(ctx, word, rest)
+	case "write":
+		return c.write(ctx, rest)
 	case "reconfigure":
 		_, err := a.Client.ReloadPolicy(ctx)
 		return err

@@ -50,7 +50,7 @@ func (c *control) show(ctx context.Context, args []string) error {
 	case is("config", 4):
 		return c.showConfig(ctx)
 	case is("steps", 4):
-		return exit.Usagef("scontrol show steps is not played here: squeue -s lists the steps that run, sacct -j JOB all of a job")
+		return c.showSteps(ctx, args)
 	case is("licenses", 3):
 		return c.showLicenses(ctx, args)
 	case is("daemons", 6):

@@ -36,7 +36,7 @@ func (s *selection) flags(program string) []getopt.Option {
 		getopt.List(&s.states, "-t", "--state", "--states").From(program + pick(program == "SQUEUE", "_STATES", "_STATE")),
 		getopt.List(&s.accounts, "-A", "--account").From(program + "_ACCOUNT"), getopt.List(&s.parts, "-p", "--partition").From(program + "_PARTITION"),
 		getopt.List(&s.qos, "-q", "--qos").From(program + "_QOS"), getopt.List(&s.nodes, "-w", "--nodelist"), s.clusters.option().From("SLURM_CLUSTERS"),
-		getopt.Instead("use gadm reservations", "-R", "--reservation"), getopt.Instead("squeue -o %W shows the licences of jobs, and ginfo --licenses all", "-L", "--licenses"),
+		getopt.Instead("squeue -o %W shows the licences of jobs, and ginfo --licenses all", "-L", "--licenses"),
 		getopt.Ignored("--local", "--federation", "--sibling"),
 	}
 }
@@ -128,7 +128,7 @@ func (s *selection) fetch(ctx context.Context, a *cli.App) ([]api.Job, error) {
 		}
 		out = append(out, tasks...)
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && len(s.ids) == 1 { // of several that are not there Slurm says nothing
 		return nil, missing
 	}
 	seen := map[string]bool{} // a task may be named twice, alone and with its array

@@ -123,6 +123,7 @@ var sinfoColumns = table.Set[nodeRow]{
 	nodeCol("I", "prioritypartition", "PRIO_JOB_FACTOR", func(s *nodeRow) string { return bound(s.part.Priority, "1") }), nodeCol("B", "maxcpuspernode", "MAX_CPUS_PER_NODE", func(s *nodeRow) string { return bound(s.part.MaxCPUsPerNode, "UNLIMITED") }),
 	nodeCol("S", "allocnodes", "ALLOCNODES", nodeConst("all")),
 	nodeCol("v", "version", "VERSION", first(func(n *api.Node) string { return n.Version })),
+	nodeCol("", "comment", "COMMENT", nodeConst(none)), nodeCol("", "extra", "EXTRA", nodeConst(none)), nodeCol("", "port", "PORT", nodeConst("0")),
 	nodeCol("V", "cluster", "CLUSTER", nodeConst(clusterName)),
 }
 

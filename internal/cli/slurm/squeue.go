@@ -30,6 +30,8 @@ type queueView struct {
 	format, long, order               string
 	noHeader, wide, start, each, json bool
 	only, bySteps                     bool
+	unit                              byte     // of memory
+	reservations                      []string // none: whatever they have
 	named                             []string // steps, of all that run
 }
 
@@ -40,7 +42,7 @@ func (q *queueView) options() []getopt.Option {
 		getopt.Bool(&q.start, "--start"), getopt.Bool(&q.each, "-r", "--array").From("SQUEUE_ARRAY"), getopt.Bool(&q.json, "--json"), getopt.Bool(&q.only, "--only-job-state"),
 		getopt.Ignored("-a", "--all", "--hide").From("SQUEUE_ALL"), getopt.Ignored("-v", "--verbose"), getopt.Ignored("-P", "--priority").From("SQUEUE_PRIORITY"),
 		getopt.Instead("use --json", "--yaml"), getopt.Instead("use watch -n SECONDS squeue ...", "-i", "--iterate"),
-		getopt.Instead("it prints the unit that fits; --json has numbers", "--noconvert"), getopt.Instead("use gqueue", "--array-unique"),
+		getopt.Do(func() { q.unit = asKept }, "--noconvert"), getopt.Ignored("--array-unique"), getopt.List(&q.reservations, "-R", "--reservation"),
 		getopt.Perhaps(getopt.List(&q.named, "-s", "--steps", "--step"), &q.bySteps),
 	}
 }
@@ -98,12 +100,15 @@ func squeue(ctx context.Context, a *cli.App, args []string) error {
 	if q.each {
 		list = eachTask(list)
 	}
-	rows, err := rowsOf(ctx, a, list, q.json || form.Asked() || order.Asked())
+	rows, err := rowsOf(ctx, a, list, q.json || form.Asked() || order.Asked() || q.reservations != nil)
 	if err != nil {
 		return err
 	}
 	view := viewOf(a)
-	view.As, view.NoHeader = "slurm", q.noHeader
+	view.As, view.NoHeader, view.Unit = "slurm", q.noHeader, q.unit
+	if q.reservations != nil {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !slices.Contains(q.reservations, rowReservation(&view, &r)) })
+	}
 	order.Sort(rows, view)
 	if q.json {
 		return writeJSON(a, "jobs", rows, jobJSON(view))

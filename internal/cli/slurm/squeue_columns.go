@@ -50,8 +50,17 @@ var stateOrder = []string{"PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCE
 func byNumber(_ *table.View, r *row) int64 { return int64(r.Number) }
 func byState(v *table.View, r *row) int64  { return int64(slices.Index(stateOrder, rowState(v, r))) }
 
+// fixed are columns that say the same of all jobs here, in Slurm's words for nothing.
+func fixed(text string, titles ...string) (out table.Set[row]) {
+	for _, t := range titles {
+		name, title, _ := strings.Cut(t, " ")
+		out = append(out, col("", name, title, always(text)))
+	}
+	return out
+}
+
 // squeueColumns are squeue's, by Slurm's letters and long names.
-var squeueColumns = table.Set[row]{
+var squeueColumns = slices.Concat(table.Set[row]{
 	col("a", "account", "ACCOUNT", rowAccount),
 	ordered(col("A", "jobid", "JOBID", rowNumber), byNumber),
 	ordered(col("i", "jobarrayid", "JOBID", rowID), byNumber),
@@ -77,9 +86,9 @@ var squeueColumns = table.Set[row]{
 	col("g", "groupname", "GROUP", rowGroup),
 	col("G", "groupid", "GROUP", rowGID),
 	asked("h", "oversubscribe", "OVER_SUBSCRIBE", rowOverSubscr),
-	col("H", "socketspernode", "SOCKETS_PER_NODE", always("*")),
-	col("I", "corespersocket", "CORES_PER_SOCKET", always("*")),
-	col("J", "threadspercore", "THREADS_PER_CORE", always("*")),
+	col("H", "sockets socketspernode", "SOCKETS_PER_NODE", always("*")),
+	col("I", "cores corespersocket", "CORES_PER_SOCKET", always("*")),
+	col("J", "threads threadspercore", "THREADS_PER_CORE", always("*")),
 	col("j", "name", "NAME", rowName),
 	ordered(col("l", "timelimit", "TIME_LIMIT", rowLimit), func(_ *table.View, r *row) int64 { return r.LimitS }),
 	col("L", "timeleft", "TIME_LEFT", rowLeft),
@@ -115,4 +124,15 @@ var squeueColumns = table.Set[row]{
 	col("Y", "schednodes", "SCHEDNODES", always(none)),
 	col("z", "sct", "S:C:T", always("*:*:*")),
 	asked("Z", "workdir", "WORK_DIR", rowWorkDir),
-}
+	timed(asked("", "accruetime", "ACCRUE_TIME", rowEligible), (*row).eligible),
+	asked("", "allocnodes", "ALLOC_NODES", rowSubmitHost),
+	col("", "maxnodes", "MAX_NODES", rowNumNodes),
+	asked("", "ntpernode", "NTASKS_PER_NODE", rowTasksPerNode),
+	ordered(col("", "pendingtime", "PENDING_TIME", func(v *table.View, r *row) string { return seconds(planned(v, r)) }), func(v *table.View, r *row) int64 { return int64(planned(v, r)) }),
+	asked("", "restartcnt", "RESTART_COUNT", rowRestarts),
+}, fixed(none, "admin_comment ADMIN_COMMENT", "system_comment SYSTEM_COMMENT", "burstbuffer BURST_BUFFER", "burstbufferstate BURST_BUFFER_STATE", "clusterfeature CLUSTER_FEATURES", "mcslabel MCSLABEL", "network NETWORK", "prefer PREFER"),
+	fixed("0", "allocsid ALLOC_SID", "associd ASSOC_ID", "boardspernode BOARDS_PER_NODE", "derivedec DERIVED_EC", "maxcpus MAX_CPUS", "ntperboard NTASKS_PER_BOARD", "reboot REBOOT", "reqswitch REQ_SWITCH", "sperboard SOCKETS_PER_BOARD"),
+	fixed("N/A", "cpus-per-tres CPUS_PER_TRES", "mem-per-tres MEM_PER_TRES", "tres-bind TRES_BIND", "tres-freq TRES_FREQ", "tres-per-job TRES_PER_JOB", "tres-per-socket TRES_PER_SOCKET", "tres-per-task TRES_PER_TASK",
+		"hetjobid HET_JOB_ID", "hetjobidset HET_JOB_ID_SET", "hetjoboffset HET_JOB_OFFSET", "lastschedeval LAST_SCHED_EVAL", "ntpercore NTASKS_PER_CORE", "ntpersocket NTASKS_PER_SOCKET", "preempttime PREEMPT_TIME", "resizetime RESIZE_TIME"),
+	fixed("NA", "origin ORIGIN", "originraw ORIGIN_RAW", "siblingsactive ACTIVE_SIBLINGS", "siblingsactiveraw ACTIVE_SIBLINGS_RAW", "siblingsviable VIABLE_SIBLINGS", "siblingsviableraw VIABLE_SIBLINGS_RAW"),
+	fixed("0:00", "delayboot DELAY_BOOT"), fixed("NotSet", "profile PROFILE"))

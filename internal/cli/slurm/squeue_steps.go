@@ -51,11 +51,23 @@ func (q *queueView) steps(ctx context.Context, a *cli.App, s *selection, named [
 		of, _, _ := cutStep(id)
 		s.ids = append(s.ids, of)
 	}
+	rows, err := s.stepRows(ctx, a, named)
+	if err != nil {
+		return err
+	}
+	view := viewOf(a)
+	view.As, view.NoHeader = "slurm", q.noHeader
+	order.Sort(rows, view)
+	return form.Write(a.Out, rows, view)
+}
+
+// stepRows are the steps that run of jobs that run: those that are named, or all.
+func (s *selection) stepRows(ctx context.Context, a *cli.App, named []string) ([]row, error) {
 	slices.Sort(s.ids)
 	s.ids, s.steps = slices.Compact(s.ids), true
 	list, err := s.list(ctx, a)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var rows []row
 	for _, j := range list {
@@ -64,11 +76,7 @@ func (q *queueView) steps(ctx context.Context, a *cli.App, s *selection, named [
 		}
 	}
 	rows = only(withSteps(rows, false), named)
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.step == nil || !r.Ended.IsZero() })
-	view := viewOf(a)
-	view.As, view.NoHeader = "slurm", q.noHeader
-	order.Sort(rows, view)
-	return form.Write(a.Out, rows, view)
+	return slices.DeleteFunc(rows, func(r row) bool { return r.step == nil || !r.Ended.IsZero() }), nil
 }
 
 func (q *queueView) stepLayout() (table.Layout[row], error) {

@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,16 @@ func (x *live) most(of func(r *api.Rank) float64) (at int, sum float64) {
 	return at, sum
 }
 
+// idlest is the rank that has used the least processor time.
+func (x *live) idlest() (at int) {
+	for i := range x.ranks {
+		if liveCPU(&x.ranks[i]) < liveCPU(&x.ranks[at]) {
+			at = i
+		}
+	}
+	return at
+}
+
 func liveMem(r *api.Rank) float64 { return float64(max(r.Use.PeakMem, r.Use.Mem)) }
 func liveCPU(r *api.Rank) float64 { return r.Use.CPUSeconds }
 
@@ -52,23 +63,23 @@ func (x *live) nodes() (names []string) {
 	return names
 }
 
-var sstatFields = []records.Field[live]{
+// sstatFields are sstat's. What is not measured is empty, as in sacct.
+var sstatFields = slices.Concat([]records.Field[live]{
 	liveField("JobID", -12, func(x *live) string { return x.id }),
 	liveField("MaxRSS", 10, func(x *live) string { i, _ := x.most(liveMem); return kibibytes(int64(liveMem(&x.ranks[i]))) }),
 	liveField("MaxRSSNode", 10, func(x *live) string { i, _ := x.most(liveMem); return x.ranks[i].Node }),
 	liveField("MaxRSSTask", 10, func(x *live) string { i, _ := x.most(liveMem); return itoa(int64(i)) }),
 	liveField("AveRSS", 10, func(x *live) string { _, sum := x.most(liveMem); return kibibytes(int64(sum) / int64(len(x.ranks))) }),
-	liveField("MinCPU", 10, func(x *live) string {
-		least := liveCPU(&x.ranks[0])
-		for i := range x.ranks {
-			least = min(least, liveCPU(&x.ranks[i]))
-		}
-		return x.cpu(least)
-	}),
+	liveField("MinCPU", 10, func(x *live) string { return x.cpu(liveCPU(&x.ranks[x.idlest()])) }),
 	liveField("AveCPU", 10, func(x *live) string { _, sum := x.most(liveCPU); return x.cpu(sum / float64(len(x.ranks))) }),
+	liveField("MinCPUNode", 10, func(x *live) string { return x.ranks[x.idlest()].Node }),
+	liveField("MinCPUTask", 10, func(x *live) string { return itoa(int64(x.idlest())) }),
 	liveField("NTasks", 8, func(x *live) string { return itoa(int64(len(x.ranks))) }),
 	liveField("Nodelist", 15, func(x *live) string { return human.Hosts(x.nodes()) }),
-}
+}, unmeasured[live](14, "AveCPUFreq", "AvePages", "AveVMSize", "MaxVMSize", "MaxVMSizeNode", "MaxVMSizeTask", "MaxPages", "MaxPagesNode", "MaxPagesTask",
+	"AveDiskRead", "AveDiskWrite", "MaxDiskRead", "MaxDiskReadNode", "MaxDiskReadTask", "MaxDiskWrite", "MaxDiskWriteNode", "MaxDiskWriteTask", "ConsumedEnergy", "ConsumedEnergyRaw", "Pids",
+	"ReqCPUFreq", "ReqCPUFreqMin", "ReqCPUFreqMax", "ReqCPUFreqGov", "TRESUsageInAve", "TRESUsageInMax", "TRESUsageInMaxNode", "TRESUsageInMaxTask", "TRESUsageInMin", "TRESUsageInMinNode", "TRESUsageInMinTask", "TRESUsageInTot",
+	"TRESUsageOutAve", "TRESUsageOutMax", "TRESUsageOutMaxNode", "TRESUsageOutMaxTask", "TRESUsageOutMin", "TRESUsageOutMinNode", "TRESUsageOutMinTask", "TRESUsageOutTot"))
 
 // sstat shows what running jobs use. What runs in a job is not told apart, so a job
 // is one line, as its batch script.
@@ -77,7 +88,7 @@ func sstat(ctx context.Context, a *cli.App, args []string) error {
 	k := records.List[live]{All: sstatFields, Bar: "|", Format: "JobID,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,MinCPU,AveCPU,NTasks"}
 	fieldsOnly := false
 	rest, err := getopt.Parse(args, append(k.Options(), getopt.List(&ids, "-j", "--jobs"), getopt.Bool(&fieldsOnly, "-e", "--helpformat"), getopt.Ignored("-a", "--allsteps", "-v", "--verbose"),
-		getopt.Instead("use gexec JOB -- ps", "-i", "--pidformat"), getopt.Instead("sizes are in K", "--noconvert")))
+		getopt.Instead("use gexec JOB -- ps", "-i", "--pidformat"), getopt.Ignored("--noconvert")))
 	if err != nil {
 		return err
 	}

@@ -150,10 +150,10 @@ func milliseconds(n int64) string { return elapsed(time.Duration(n) * time.Milli
 
 var stepFields = []acctField{
 	ofStep("NTasks", 8, func(s *stepOf) string { return fmt.Sprint(s.tasks) }),
-	useOf("MaxRSS", 10, func(_ *stepOf, u *job.StepUse) string { return kibibytes(u.MaxRSSKiB << 10) }),
+	acct("MaxRSS", 10, stepMem(func(_ *stepOf, u *job.StepUse) int64 { return u.MaxRSSKiB })),
 	useOf("MaxRSSNode", 10, func(s *stepOf, _ *job.StepUse) string { return s.maxNode }),
 	useOf("MaxRSSTask", 10, func(_ *stepOf, u *job.StepUse) string { return fmt.Sprint(u.MaxRSSTask) }),
-	useOf("AveRSS", 10, func(s *stepOf, u *job.StepUse) string { return kibibytes(u.SumRSSKiB << 10 / int64(max(s.tasks, 1))) }),
+	acct("AveRSS", 10, stepMem(func(s *stepOf, u *job.StepUse) int64 { return u.SumRSSKiB / int64(max(s.tasks, 1)) })),
 	useOf("MinCPU", 10, func(_ *stepOf, u *job.StepUse) string { return milliseconds(u.MinCPUMS) }),
 	useOf("MinCPUNode", 10, func(s *stepOf, _ *job.StepUse) string { return s.minNode }),
 	useOf("MinCPUTask", 10, func(_ *stepOf, u *job.StepUse) string { return fmt.Sprint(u.MinCPUTask) }),

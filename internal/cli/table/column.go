@@ -44,6 +44,7 @@ type View struct {
 	Width    int    // of the terminal; 0: nothing is cut
 	Color    bool
 	NoHeader bool
+	Unit     byte // of memory in Slurm's words: K, M, G, T or P; 0: the one that fits
 
 	Times func(time.Time) string // how they are written; nil: as in ISO 8601
 }

@@ -12,12 +12,16 @@ import (
 const longWidth = 20
 
 // Long reads Slurm's long form of a format: NAME[:[.][WIDTH][TEXT]],... where a
-// dot aligns right and TEXT follows each cell.
+// dot aligns right and TEXT follows each cell. Behind a colon without a width a cell is
+// as wide as its text.
 func (set Set[T]) Long(format string) (Layout[T], error) {
 	out := []field[T]{}
 	for part := range strings.SplitSeq(format, ",") {
-		name, how, _ := strings.Cut(part, ":")
+		name, how, told := strings.Cut(part, ":")
 		f := field[T]{width: longWidth}
+		if told {
+			f.width = 0
+		}
 		if f.col = set.long(strings.TrimSpace(name)); f.col == nil {
 			return Layout[T]{}, exit.Usagef("format %q: there is no field %q; there are %s", format, name, set.Known())
 		}

@@ -204,6 +204,9 @@ func Bool(to *bool, names ...string) Option {
 	return Option{names: names, flag: func() { *to = true }}
 }
 
+// Do is an option without a value that does something.
+func Do(what func(), names ...string) Option { return Option{names: names, flag: what} }
+
 // Ignored is options without a value that change nothing here.
 func Ignored(names ...string) Option { return Option{names: names, flag: func() {}} }
 

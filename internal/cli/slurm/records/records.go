@@ -39,7 +39,7 @@ type List[T any] struct {
 func (k *List[T]) Options() []getopt.Option {
 	return []getopt.Option{
 		getopt.Bool(&k.NoHeader, "-n", "--noheader"), getopt.Bool(&k.barAtEnd, "-p", "--parsable"), getopt.Bool(&k.bars, "-P", "--parsable2"),
-		getopt.String(&k.Bar, "--delimiter"), getopt.String(&k.Format, "-o", "--format"),
+		getopt.String(&k.Bar, "--delimiter"), getopt.String(&k.Format, "-o", "--format", "--fields"),
 	}
 }
 
