@@ -202,7 +202,7 @@ func (k *accounting) span(now time.Time) (start, end time.Time, err error) {
 
 // slurmTimes are forms of times that Slurm takes besides ours; what of the date
 // is missing is today's.
-var slurmTimes = []string{"01/02/06", "01/02/2006", "01/02/06-15:04", "01/02/06-15:04:05", "01/02/2006-15:04:05", "2006-01-02-15:04", "20060102", "010206", "2006-01-02 15:04:05"}
+var slurmTimes = []string{"01/02/06", "01/02/2006", "01/02/06-15:04", "01/02/06-15:04:05", "01/02/2006-15:04:05", "2006-01-02-15:04", "2006-01-02-15:04:05", "20060102", "010206", "2006-01-02 15:04:05"}
 
 // parseTime reads a time as Slurm's commands do.
 func parseTime(text string, now time.Time) (time.Time, error) {

@@ -39,24 +39,24 @@ func (c *control) show(ctx context.Context, args []string) error {
 		return hostlist.Names(c.app, args)
 	case what == "hostlist", what == "hostlistsorted":
 		return hostlist.List(c.app, args, what == "hostlistsorted")
-	case is("jobs", 3):
+	case is("jobs", 1), is("jobid", 1):
 		return c.showJobs(ctx, args)
-	case is("nodes", 4):
+	case is("nodes", 1):
 		return c.showNodes(ctx, args)
-	case is("partitions", 4):
+	case is("partitions", 2):
 		return c.showPartitions(ctx, args)
-	case is("reservations", 3):
+	case is("reservations", 1):
 		return c.showReservations(ctx, args)
-	case is("config", 4):
+	case is("config", 2):
 		return c.showConfig(ctx)
-	case is("steps", 4):
+	case is("steps", 2):
 		return c.showSteps(ctx, args)
-	case is("licenses", 3):
+	case is("licenses", 1):
 		return c.showLicenses(ctx, args)
-	case is("daemons", 6):
+	case is("daemons", 1):
 		fmt.Fprintln(c.app.Out, "slurmctld slurmd")
 		return nil
-	case is("topology", 4):
+	case is("topology", 1):
 		return fmt.Errorf("no topology information available")
 	}
 	return exit.Usagef("invalid entity:%s for keyword:show; there are job, node, partition, reservation, config, hostnames, hostlist and hostlistsorted", what)

@@ -78,6 +78,7 @@ func squeue(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	s.ids = append(s.ids, rest...)
+	s.all = s.all || q.json && len(s.ids) > 0 && len(s.states) == 0 // as with Slurm, which has jobs that have ended there for a while
 	if q.start && len(s.states) == 0 {
 		s.states = []string{"PENDING"}
 	}

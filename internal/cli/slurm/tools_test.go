@@ -33,6 +33,8 @@ func TestTools(t *testing.T) {
 		"squeue --noheader -o %i|%t -t all -p 1 -u ann":                          "31_[2-3]|PD\n31_0|R\n31_1|CD\n36_0|F\n30|CF\n",
 		"squeue --format=%i|%T --states=all --noheader --name chosen":            "30|CONFIGURING\n",
 		"squeue -h -j 30,36 -o %i|%T|%N|%r":                                      "30|CONFIGURING|gpu01|None\n",
+		"squeue --noheader -o %i^^^%t --jobs=99,99":                              "",     // AiiDA names one twice, so that one that has gone is no error
+		"sacct -n -X -P -S1970-01-01-00:00:01 -o JobID --name chosen":            "30\n", // TorchX and NeMo Run
 		"squeue --me -o \"%i\",\"%j\",\"%t\",\"%D\" -n chosen":                   "\"JOBID\",\"NAME\",\"ST\",\"NODES\"\n\"30\",\"chosen\",\"CF\",\"1\"\n",
 	} {
 		mux := http.NewServeMux()

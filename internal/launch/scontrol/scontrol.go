@@ -63,12 +63,16 @@ func run(args []string, out *bufio.Writer) error {
 		return errUnknown
 	}
 	what, rest := strings.ToLower(args[1]), args[2:]
+	if key, _, given := strings.Cut(what, "="); given { // show hostnames=n[1-3]
+		_, value, _ := strings.Cut(args[1], "=")
+		what, rest = key, append([]string{value}, rest...)
+	}
 	switch {
 	case strings.HasPrefix("hostnames", what) && len(what) >= 5: // hostname too
 		return hostnames(rest, out)
 	case what == "hostlist" || what == "hostlistsorted":
 		return hostlist(rest, what == "hostlistsorted", out)
-	case what == "job" || what == "jobs" || strings.HasPrefix(what, "job="):
+	case what == "job" || what == "jobs" || what == "jobid":
 		return showJob(rest, oneline, out)
 	}
 	return errUnknown
