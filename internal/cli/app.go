@@ -53,6 +53,7 @@ type App struct {
 	Within   string                    // the job in whose container it is run; empty: in none
 
 	endedBy syscall.Signal // that told it to end; 0: none
+	heard   chan os.Signal // by which it is told to; nil: nobody listens
 }
 
 // New is a run on the process's own streams, clock and environment. Its client

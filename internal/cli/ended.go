@@ -16,17 +16,41 @@ func (e *ended) Error() string { return e.signal.String() }
 // Unwrap lets what asks only whether the context was cancelled see that.
 func (*ended) Unwrap() error { return context.Canceled }
 
-// untilSignal is a context until the first signal that tells the process to end.
-// The second one ends it at once. What the process was begun without, as by nohup or
+// endings are the signals that tell a program to end.
+var endings = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// hear has signals come by a channel. What the process was begun without, as by nohup or
 // behind the & of a script, it goes on without.
-func untilSignal() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	heard := make(chan os.Signal, 1)
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+func hear(by chan os.Signal) {
+	for _, sig := range endings {
 		if !signal.Ignored(sig) {
-			signal.Notify(heard, sig)
+			signal.Notify(by, sig)
 		}
 	}
+}
+
+// TakeSignals has the signals that tell a command to end come to the caller in place of
+// that, until they are given back.
+func (a *App) TakeSignals() (signals <-chan os.Signal, back func()) {
+	taken := make(chan os.Signal, 4)
+	if a.heard == nil {
+		return taken, func() {}
+	}
+	signal.Stop(a.heard)
+	hear(taken)
+	return taken, func() {
+		signal.Stop(taken)
+		hear(a.heard)
+	}
+}
+
+// untilSignal is a context until the first signal that tells the process to end.
+// The second one ends it at once.
+func (a *App) untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	heard := make(chan os.Signal, 1)
+	a.heard = heard
+	hear(heard)
 	go func() { // ends with the context
 		select {
 		case sig := <-heard:

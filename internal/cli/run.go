@@ -154,7 +154,7 @@ func (a *App) Do(p Program, c *Connection, do func(context.Context) error) int {
 	if err := a.connect(p, c); err != nil {
 		return a.Finish(p, err)
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := a.untilSignal()
 	defer stop()
 	code := a.Finish(p, a.interruptible(ctx, func(ctx context.Context) error {
 		if err := login.Refresh(ctx, a.Client, a.Now()); err != nil {

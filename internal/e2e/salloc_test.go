@@ -105,6 +105,9 @@ func TestSallocEnds(t *testing.T) {
 while [ ! -e $AT/go ]; do sleep 0.1; done
 wait $step || echo the step was lost
 srun echo after
+srun -n1 sh -c 'trap : TERM; echo up; sleep 1000' > $AT/up & step=$!
+until [ -s $AT/up ]; do sleep 0.1; done
+kill $step; wait $step; echo by TERM $?
 `
 	done := make(chan result, 1)
 	go func() { done <- s.slurm(env, "", "salloc", "--mem=64M", "-n2", "sh", "-c", script) }() // received below
@@ -117,7 +120,7 @@ srun echo after
 	if err := os.WriteFile(s.dir+"/go", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := <-done; r.out != "the step was lost\nafter\nafter\n" || r.code != 0 {
+	if r := <-done; r.out != "the step was lost\nafter\nafter\nby TERM 137\n" || r.code != 0 {
 		t.Errorf("after daemons were killed: %v", r)
 	}
 	if d := s.wait("2"); endOf(d) != finished {

@@ -12,3 +12,7 @@ const (
 // Held is what ModeHold writes, behind the job's variables with a zero byte behind
 // each, once the job is held.
 const Held = "held"
+
+// Attended is the variable by which srun outside of a container says that signals are
+// from somebody who called it.
+const Attended = "GBATCH_ATTENDED"

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gbatch/internal/api"
 	"gbatch/internal/cli"
@@ -15,6 +16,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/slurm"
+	"gbatch/internal/launch"
 	steps "gbatch/internal/launch/srun"
 )
 
@@ -150,6 +152,11 @@ func Srun(ctx context.Context, a *cli.App, args []string) error {
 	return err
 }
 
+// passedOn are the signals that srun in the job's container gets for those of this one:
+// what tells Slurm's srun to end kills its tasks, as QUIT does there. TERM has them end by
+// themselves, as that is what gcancel sends.
+var passedOn = map[syscall.Signal]syscall.Signal{syscall.SIGINT: syscall.SIGINT, syscall.SIGTERM: syscall.SIGQUIT, syscall.SIGHUP: syscall.SIGQUIT, syscall.SIGQUIT: syscall.SIGQUIT}
+
 // step runs srun in the job's first container, which does the rest.
 func (c *call) step(ctx context.Context, a *cli.App, d *api.JobDetail) error {
 	x := exec.Exec{ID: fmt.Sprint(d.Number), Terminal: c.pty && a.Term.In, Pipes: !c.pty || !a.Term.In, Patient: true}
@@ -159,6 +166,8 @@ func (c *call) step(ctx context.Context, a *cli.App, d *api.JobDetail) error {
 	if dir, _ := a.Place(); d.Spec.Reaches(dir) {
 		x.WorkDir = dir
 	}
+	x.PassOn = passedOn
+	x.Env = append(x.Env, launch.Attended+"=1")
 	for part := range strings.SplitSeq(c.export, ",") { // what the tasks shall have of here
 		if _, here := a.Env(part); here && !slices.Contains([]string{"ALL", "NONE", "NIL"}, strings.ToUpper(part)) {
 			x.Env = append(x.Env, part)

@@ -5,7 +5,9 @@ package exec
 
 import (
 	"context"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"gbatch/internal/api"
@@ -33,7 +35,8 @@ type Exec struct {
 	SSHProxy  bool     `name:"ssh-proxy" hidden:"" help:"Speak SSH for a job's host name, as ProxyCommand."`
 	Forward   []string `sep:"none" placeholder:"[ADDRESS:]PORT:JOBPORT" help:"Listen on PORT here and connect to JOBPORT in the job. May be repeated."`
 
-	Patient bool `kong:"-"` // it waits while gctld or gnoded is being restarted
+	Patient bool                              `kong:"-"` // it waits while gctld or gnoded is being restarted
+	PassOn  map[syscall.Signal]syscall.Signal `kong:"-"` // what tells gexec to end is for the command, as these signals; nil: it ends
 }
 
 // Run attaches to the job's own program, forwards ports if there are any to
@@ -99,6 +102,14 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 		}
 		defer restore()
 	}
+	if o.PassOn != nil {
+		signals, back := a.TakeSignals()
+		defer back()
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		go o.passOn(ctx, stop, st, signals) // ends with the context
+	}
 	end := func() error { return st.Send(ctx, api.Frame{Type: api.FrameEndInput}) }
 	go attach.SendAll(ctx, a, st, end) // ends with the program: reading standard input cannot be broken off
 	code, err := attach.Receive(ctx, a, st, attach.Ended)
@@ -106,6 +117,29 @@ func (o *Exec) exec(ctx context.Context, a *cli.App) error {
 		err = &exit.Error{Code: code}
 	}
 	return err
+}
+
+// endings is how often a command is told to end before gexec itself does.
+const endings = 3
+
+// passOn sends signals to the command. It is over when that does not end by them.
+func (o *Exec) passOn(ctx context.Context, over func(), st *client.Stream, signals <-chan os.Signal) {
+	for range endings {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-signals:
+			number, _ := s.(syscall.Signal)
+			if st.Send(ctx, api.CountFrame(api.FrameSignal, int(o.PassOn[number]))) != nil {
+				return // and Receive says that the stream is broken
+			}
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-signals:
+		over()
+	}
 }
 
 func (o *Exec) start(a *cli.App) (api.ExecStart, error) {

@@ -21,6 +21,7 @@ type ends struct {
 	code    int          // the highest
 	signal  int          // that ended the task with that code
 	aborted int          // the code with which a task asked for the end; 0: none
+	over    map[int]bool // tasks that have ended
 	use     *job.StepUse // of those that have ended; nil: none
 
 	untold map[told][]int // tasks, whose end is still to be told together
@@ -38,12 +39,39 @@ func (e *ends) result() (code, signal int) {
 type told struct{ node, text string }
 
 func newEnds(r *run) *ends {
-	return &ends{r: r, left: r.layout.Tasks, untold: map[told][]int{}}
+	return &ends{r: r, left: r.layout.Tasks, over: map[int]bool{}, untold: map[told][]int{}}
+}
+
+// states are what tasks do, in Slurm's words.
+func (e *ends) states() (lines []string) {
+	var running, exited []int
+	for id := range e.r.layout.Tasks {
+		if e.over[id] {
+			exited = append(exited, id)
+		} else {
+			running = append(running, id)
+		}
+	}
+	if len(running) > 0 {
+		lines = append(lines, taskNames(running)+": running")
+	}
+	if len(exited) > 0 {
+		lines = append(lines, taskNames(exited)+": exited")
+	}
+	return lines
+}
+
+func taskNames(tasks []int) string {
+	if len(tasks) == 1 {
+		return "task " + ranges(tasks)
+	}
+	return "tasks " + ranges(tasks)
 }
 
 // take takes one in. Bad says that it is one by which -K ends the step.
 func (e *ends) take(l *link, task int, x launch.Exit) (bad bool) {
 	e.left--
+	e.over[task] = true
 	first := e.use == nil
 	if first {
 		e.use = new(job.StepUse)
@@ -76,12 +104,8 @@ func (e *ends) tell() {
 	for _, at := range order {
 		tasks := e.untold[at]
 		slices.Sort(tasks)
-		word := "task"
-		if len(tasks) > 1 {
-			word = "tasks"
-		}
 		if e.r.o.quiet == 0 {
-			fmt.Fprintf(os.Stderr, "srun: error: %s: %s %s: %s\n", at.node, word, ranges(tasks), at.text)
+			fmt.Fprintf(os.Stderr, "srun: error: %s: %s: %s\n", at.node, taskNames(tasks), at.text)
 		}
 	}
 	clear(e.untold)

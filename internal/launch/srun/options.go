@@ -30,6 +30,7 @@ type options struct {
 	pty       bool
 	layout    bool // of sattach: say where the tasks are, and no more
 	quitOnInt bool
+	attended  bool // somebody may press Ctrl-C
 	verbose   int
 	quiet     int
 	box       container

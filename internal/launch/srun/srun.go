@@ -44,6 +44,7 @@ func Main(args []string) int {
 		fmt.Fprint(os.Stderr, "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n")
 		return 0
 	}
+	o.attended = attended()
 	r := &run{info: info, o: o}
 	if err := r.prepare(); err != nil {
 		return fail(err)

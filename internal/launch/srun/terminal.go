@@ -1,6 +1,8 @@
 package srun
 
 import (
+	"os"
+
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/launch"
@@ -12,6 +14,17 @@ func (r *run) size() *launch.Size {
 		return &launch.Size{Width: ws.Col, Height: ws.Row}
 	}
 	return &launch.Size{Width: 80, Height: 24}
+}
+
+// attended says that somebody is at srun's terminal, or at that of an srun outside of the
+// container, for which this one runs.
+func attended() bool {
+	if _, ok := os.LookupEnv(launch.Attended); ok {
+		_ = os.Unsetenv(launch.Attended) // it is not for the tasks; its name is one
+		return true
+	}
+	_, err := unix.IoctlGetTermios(0, unix.TCGETS)
+	return err == nil
 }
 
 // rawTerminal passes keys on as they are typed, for as long as a task has a

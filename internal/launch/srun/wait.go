@@ -54,7 +54,7 @@ func (r *run) wait() int {
 		case <-w.tell.C:
 			r.ended.tell()
 		case <-w.kill.C:
-			r.killAll()
+			r.force(w)
 		case <-w.others.C:
 			fmt.Fprintf(os.Stderr, "srun: First task exited %ds ago\n", r.o.waitS)
 			r.abort(w, 0)
@@ -167,6 +167,10 @@ func (r *run) say(what, why string) {
 
 // signalled does what Slurm's srun does on a signal.
 func (r *run) signalled(w *watch, s unix.Signal) {
+	if !r.o.attended && (s == unix.SIGINT || s == unix.SIGQUIT) { // of scancel -s, and for the tasks
+		r.toAll(int(s))
+		return
+	}
 	switch s {
 	case unix.SIGWINCH:
 		if r.start.Terminal != nil {
@@ -175,21 +179,50 @@ func (r *run) signalled(w *watch, s unix.Signal) {
 			}
 		}
 	case unix.SIGINT:
-		if !r.o.quitOnInt && time.Since(w.last) > time.Second {
-			w.last = time.Now()
-			fmt.Fprintf(os.Stderr, "srun: interrupt (one more within 1 sec to abort)\nsrun: StepId=%d.%d tasks left: %d\n", r.info.Job, r.layout.Step, r.ended.left)
-			return
-		}
-		fmt.Fprintf(os.Stderr, "srun: sending Ctrl-C to StepId=%d.%d\n", r.info.Job, r.layout.Step)
-		r.toAll(int(unix.SIGINT))
-		r.abort(w, killWait)
-	case unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
+		r.interrupted(w)
+	case unix.SIGTERM, unix.SIGHUP: // as of gcancel, which means the tasks: they may end by themselves
 		fmt.Fprintln(os.Stderr, "srun: forcing job termination")
 		r.abort(w, killWait)
+	case unix.SIGQUIT:
+		fmt.Fprintln(os.Stderr, "srun: forcing job termination")
+		r.say("CANCELLED", "")
+		r.abort(w, 0)
 	case unix.SIGPIPE:
 	default:
 		r.toAll(int(s))
 	}
+}
+
+// interrupted takes Ctrl-C: the first says how the tasks are, another within a second ends
+// them.
+func (r *run) interrupted(w *watch) {
+	if !r.o.quitOnInt && time.Since(w.last) > time.Second {
+		w.last = time.Now()
+		fmt.Fprintln(os.Stderr, "srun: interrupt (one more within 1 sec to abort)")
+		for _, line := range r.ended.states() {
+			fmt.Fprintf(os.Stderr, "srun: StepId=%d.%d %s\n", r.info.Job, r.layout.Step, line)
+		}
+		return
+	}
+	fmt.Fprintf(os.Stderr, "srun: sending Ctrl-C to StepId=%d.%d\n", r.info.Job, r.layout.Step)
+	r.toAll(int(unix.SIGINT))
+	if !r.ending {
+		w.kill.Reset(interruptWait)
+	}
+}
+
+// interruptWait is how long tasks have to end by the signal of Ctrl-C.
+const interruptWait = 500 * time.Millisecond
+
+// force kills tasks that did not end when they were told to.
+func (r *run) force(w *watch) {
+	if r.ending || r.ended.left == 0 {
+		r.killAll()
+		return
+	}
+	fmt.Fprintln(os.Stderr, "srun: forcing job termination")
+	r.say("CANCELLED", "")
+	r.abort(w, 0)
 }
 
 // pmi takes what tasks of a rank tell those of others.
