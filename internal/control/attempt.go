@@ -71,7 +71,7 @@ func (a *attempts) close(j *state.Job) {
 	steps.EndAll(a.out.Now)
 	j = a.jobs.setLaunches(j, steps)
 	at := *j.Attempt
-	at.End = a.ended(j)
+	at.End = ranks.Freed(a.out.Now, j)
 	if closed := *j; j.Holds() {
 		a.queue.sched.End(sched.JobID(j.Number))
 		closed.Attempt = &at

@@ -2,13 +2,17 @@ package control
 
 import (
 	"gbatch/internal/control/fit"
+	"gbatch/internal/node"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
 
-// NodeAlive says that a node was heard and no more: what it said is not taken in,
-// as there is no room to record what would follow. Nothing of it is stored.
-type NodeAlive struct{ Name, Instance, Boot string }
+// NodeAlive says that a node was heard. What it said of its ranks is not taken in yet, as there is no room to record what
+// would follow: it is kept, so that it counts also where the node is lost by then. Nothing of it is stored.
+type NodeAlive struct {
+	Name, Instance, Boot string
+	Ranks                []node.RankStatus
+}
 
 func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 	old := s.nodes.get(e.Name)
@@ -22,7 +26,7 @@ func (e NodeAlive) apply(s *step) (none, *state.Refusal) {
 		return none{}, &state.Refusal{Code: state.Conflict, Message: "node " + e.Name + " was restarted, and there is no room to record that", Hint: "make room on the controller's disk: the node is taken in then"}
 	}
 	n := *old
-	n.LastSeen, n.Heard, n.Suspect = s.now, s.now, false
+	n.LastSeen, n.Heard, n.Suspect, n.Kept = s.now, s.now, false, e.Ranks
 	s.nodes.set(n)
 	return none{}, nil
 }

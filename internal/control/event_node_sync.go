@@ -49,6 +49,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	if why := e.double(s); why != "" {
 		return syncAnswer{Double: why}, nil
 	}
+	s.attempts.kept(e.Name)
 	answer := syncAnswer{WentBack: e.wentBack(s)}
 	old := s.nodes.get(e.Name)
 	if old == nil {

@@ -108,6 +108,7 @@ func sooner(times ...sched.Time) (first sched.Time) {
 
 func (e Tick) nodes(s *step) {
 	for was := range s.nodes.list.All() {
+		s.attempts.kept(was.Name)
 		n := s.nodes.get(was.Name) // the end of a job on several nodes may have changed it
 		suspect, lost := s.cfg.patience().Silent(s.now, n)
 		if suspect == n.Suspect && lost == n.Lost {

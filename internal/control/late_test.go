@@ -109,6 +109,50 @@ func TestLateWord(t *testing.T) {
 	}
 }
 
+// TestSaidOnFullDisk: what a node says while there is no room to record it counts as soon as there is, also where the node is lost, or is
+// another machine, by then; what it says again changes nothing.
+func TestSaidOnFullDisk(t *testing.T) {
+	const s = sched.Second
+	for name, then := range map[string]func(w *world){
+		"it is lost": func(w *world) {
+			w.now += w.cfg.NodeTimeout + s
+			w.apply(Tick{})
+		},
+		"it is another machine": func(w *world) {
+			w.now += 20 * s
+			n := w.c.nodes.get("n1")
+			w.apply(NodeSync{Name: "n1", Instance: "another", Hash: n.Hash})
+		},
+		"it says so again": func(w *world) {
+			n := w.c.nodes.get("n1")
+			w.now += s
+			w.apply(NodeSync{Name: "n1", Instance: n.Instance, Hash: n.Hash, Ranks: n.Kept})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := assignedWorld(t)
+			began := w.now + 5*s
+			w.says(5*s, node.RankStatus{Phase: node.PhaseRunning, StartedMS: int64(began)})
+			n, j := w.c.nodes.get("n1"), w.c.jobs.get(1)
+			freed := began + 30*s
+			for w.now = began + 40*s; w.now < began+600*s; w.now += 10 * s {
+				_, _, eff := Apply(w.c, w.now, NodeAlive{Name: "n1", Instance: n.Instance, Ranks: []node.RankStatus{{ID: j.RankID(0), UUID: j.Identity(), Phase: node.PhaseEnded,
+					Exit: &node.Exit{StartedMS: int64(began), EndedMS: int64(freed), FreeMS: int64(freed)}}}})
+				if len(eff.Records) > 0 {
+					t.Fatalf("%d records while there is no room", len(eff.Records))
+				}
+			}
+			if got := w.c.jobs.get(1).State; got != job.Running {
+				t.Fatalf("the job is %s while there is no room", got)
+			}
+			then(w)
+			if j := w.c.jobs.get(1); j.State != job.Finished || j.Ended != freed || j.UsedRun != 30*s {
+				t.Errorf("it is %s (%s), ended %d ms after its begin and counts for %d ms", j.State, j.Text, j.Ended-began, j.UsedRun)
+			}
+		})
+	}
+}
+
 // TestRestarted: a machine that was restarted says of what ran on it when it is back, which had ended with its lease at the latest.
 func TestRestarted(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -50,6 +50,9 @@ func (t *nodes) put(n *state.Node) (old *state.Node) {
 
 // next is when time alone makes something else of a node; 0: never.
 func (t *nodes) next(n *state.Node) sched.Time {
+	if n.Kept != nil {
+		return n.Heard
+	}
 	return sooner(n.Penalty(), t.cfg.patience().Next(n), n.EvictAt, reboot.Next(n, t.cfg.RebootTime))
 }
 

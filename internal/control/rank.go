@@ -9,7 +9,6 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
-	"gbatch/sched"
 )
 
 // reports takes a node's words on its ranks. Of two in one place the one that was there first
@@ -72,7 +71,8 @@ func (a *attempts) report(name string, st node.RankStatus) {
 	}
 	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
 	r.Cores, r.Image, r.Done = cmp.Or(st.Cores, r.Cores), cmp.Or(st.Image, r.Image), cmp.Or(st.Done, r.Done)
-	a.bound(j.Attempt, &r, st)
+	word := ranks.Word{Now: a.out.Now, Together: j.Attempt.Given > 0 || a.given.Next(st.ID.Job) > 0, Before: a.nodes.before, Booted: a.nodes.booted}
+	word.Bound(j.Attempt, &r, st)
 	if st.PullMS > 0 {
 		r.PullMS = st.PullMS
 	}
@@ -156,47 +156,16 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	}
 }
 
-// lateWord is how long after it happened a begin or an end may be told for the
-// controller's own time to be taken for it.
-const lateWord = 10 * sched.Second
-
-// bound takes from a node's word, which may come late as when no controller ran,
-// when a rank began and when it gave back what it held. A node says so about itself:
-// it is believed within the attempt, and an end not before the node was last heard.
-func (a *attempts) bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
-	late := lateWord
-	if at.Given > 0 || a.given.Next(st.ID.Job) > 0 {
-		late = 0 // these are told together
-	}
-	if t := sched.Time(st.StartedMS); t > 0 && a.out.Now-t > late {
-		r.Begun = max(t, at.Start)
-	}
-	if st.Exit == nil {
+// kept takes in what a node said of its ranks while there was no room to record it.
+func (a *attempts) kept(name string) {
+	n := a.nodes.get(name)
+	if n == nil || n.Kept == nil {
 		return
 	}
-	e := *st.Exit
-	t := sched.Time(cmp.Or(e.FreeMS, e.EndedMS))
-	if t <= 0 || a.out.Now-t <= late {
-		t = a.out.Now
-	}
-	if over := a.nodes.booted; over > 0 && !at.Alone && e.Reason == job.NodeFail {
-		t = min(t, over) // it says when it found out
-	}
-	e.FreeMS = int64(max(t, at.Start, r.Begun, a.nodes.before))
-	r.Exit = &e
-}
-
-// ended is when a job's attempt gave back the last of what it held, which was not before
-// the controller heard that it runs: a node's clock may seem to have been set since.
-func (a *attempts) ended(j *state.Job) sched.Time {
-	end := max(j.Attempt.Start, j.Started)
-	for _, r := range j.Attempt.Ranks {
-		if r.Exit == nil || r.Exit.FreeMS == 0 {
-			return a.out.Now
-		}
-		end = max(end, sched.Time(r.Exit.FreeMS))
-	}
-	return min(end, a.out.Now)
+	v := *n
+	a.nodes.before, a.nodes.booted, v.Said, v.Kept = n.Said, 0, n.Heard, nil
+	a.nodes.set(v)
+	a.reports(name, n.Kept)
 }
 
 // acknowledged takes in what a node says of signals that it has sent to a rank.

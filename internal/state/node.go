@@ -35,14 +35,15 @@ type Node struct {
 
 	Past []NodeChange `json:"-"` // what became of it lately, the newest last; stored under KindPast
 
-	Unhealthy []string   `json:"-"`
-	Refused   Refused    `json:"-"` // the inventory that it sent last, where that cannot be used
-	LastSeen  sched.Time `json:"-"` // by which its silence counts: after a start, from then on
-	Heard     sched.Time `json:"-"` // last, at the latest; before LastSeen: by a controller before this one
-	Said      sched.Time `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
-	Double    string     `json:"-"` // another machine that says it is this one, until that was told; empty: none
-	Suspect   bool       `json:"-"` // silent for too long: no new jobs
-	Lost      bool       `json:"-"` // silent for so long that its ranks were given up
+	Unhealthy []string          `json:"-"`
+	Refused   Refused           `json:"-"` // the inventory that it sent last, where that cannot be used
+	LastSeen  sched.Time        `json:"-"` // by which its silence counts: after a start, from then on
+	Heard     sched.Time        `json:"-"` // last, at the latest; before LastSeen: by a controller before this one
+	Said      sched.Time        `json:"-"` // when its word on its ranks was last taken in; 0: not in this start
+	Kept      []node.RankStatus `json:"-"` // its word since, which there was no room to record: taken in when there is
+	Double    string            `json:"-"` // another machine that says it is this one, until that was told; empty: none
+	Suspect   bool              `json:"-"` // silent for too long: no new jobs
+	Lost      bool              `json:"-"` // silent for so long that its ranks were given up
 
 	Prepulls []Prepull    `json:"-"` // images to have ahead of a start
 	Jobs     []job.Number `json:"-"` // with a live rank here, in the order they came
@@ -61,7 +62,7 @@ const KnowsEvery = sched.Hour
 func onDisk(n Node) Node {
 	n.Knows -= n.Knows % KnowsEvery
 	n.Partitions, n.Past, n.Unhealthy, n.Refused, n.LastSeen, n.Heard, n.Said, n.Double, n.Suspect, n.Lost = nil, nil, nil, Refused{}, 0, 0, 0, "", false, false
-	n.Prepulls, n.Jobs, n.Version = nil, nil, 0
+	n.Kept, n.Prepulls, n.Jobs, n.Version = nil, nil, nil, 0
 	return n
 }
 

@@ -101,7 +101,7 @@ func (s *Exchange) exchange(ctx context.Context, in *SyncInput) (*api.SyncRespon
 	}
 	if e := (*api.Error)(nil); errors.As(err, &e) && e.Code == api.CodeStorageFull {
 		// What it says must wait, and is said again; its jobs must not.
-		_, err = loop.Do(ctx, s.Loop, control.NodeAlive{Name: in.Name, Instance: q.Instance, Boot: q.Boot})
+		_, err = loop.Do(ctx, s.Loop, control.NodeAlive{Name: in.Name, Instance: q.Instance, Boot: q.Boot, Ranks: ev.Ranks})
 	}
 	if err != nil {
 		return nil, err
