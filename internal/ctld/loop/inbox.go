@@ -31,10 +31,10 @@ func newInbox() inbox {
 // most is told so, which may be this one.
 func (b *inbox) put(user string, cost int, r request) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	out, ok := b.queue.Put(user, cost, r)
-	b.mu.Unlock()
 	if !ok {
-		out.reply <- ErrBusy
+		out.reply <- ErrBusy // buffered
 	}
 	b.ring()
 }
@@ -50,6 +50,10 @@ func (b *inbox) ring() {
 func (b *inbox) take() []request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	select {
+	case <-b.more: // else there would be another turn for what this one does
+	default:
+	}
 	out := b.queue.Take(batchSize, userShare)
 	if b.queue.Len() > 0 {
 		b.ring()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestInboxTurns: while one user has the inbox full, what others send is in the
-// next turn, and the last one of that user is told that there is too much.
+// next turn, and the last one of that user is told that there is too much. Where nothing is left nothing is said to wait.
 func TestInboxTurns(t *testing.T) {
 	b := newInbox()
 	flood := make(chan error, inboxSize)
@@ -39,6 +39,14 @@ func TestInboxTurns(t *testing.T) {
 	case <-b.more:
 	default:
 		t.Error("nothing says that more waits")
+	}
+	b.put("bob", 1, request{})
+	for len(b.take()) > 0 {
+	}
+	select {
+	case <-b.more:
+		t.Error("it is said that more waits, and nothing does: there would be another turn")
+	default:
 	}
 }
 
