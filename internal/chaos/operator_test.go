@@ -231,8 +231,8 @@ func (m *member) replace(later time.Duration) {
 	was := byte(away)
 	m.asks(func(p *process, e *elector) bool {
 		seat := e.seatOf(m.id)
-		if seat == away {
-			return true
+		if seat == away || seat == 0 {
+			return seat == away
 		}
 		was = seat
 		return m.remove(p, e)
@@ -244,7 +244,8 @@ func (m *member) replace(later time.Duration) {
 	})
 	if in {
 		m.asks(func(_ *process, e *elector) bool {
-			return e.seatOf(m.id) != away || e.Add(replica.Member{Name: m.name(), Address: m.name()}) == nil
+			seat := e.seatOf(m.id)
+			return seat != 0 && (seat != away || e.Add(replica.Member{Name: m.name(), Address: m.name()}) == nil)
 		})
 		// Until its word counts the site may live by two, and does not survive the loss of one.
 		m.asks(func(_ *process, e *elector) bool { return e.seatOf(m.id) == counts })

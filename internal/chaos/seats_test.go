@@ -52,11 +52,19 @@ func (e *elector) seat(i int) byte {
 	return away
 }
 
+// seatOf is the seat of a machine that is agreed on; 0: a change is under way.
 func (e *elector) seatOf(i int) byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.seat(i)
+	s, at := e.kept.of(e.kept.last())
+	if at > e.commit {
+		return 0
+	}
+	return s[i]
 }
+
+// Settle is for the production's controllers.Members.
+func (e *elector) Settle() error { return e.Barrier() }
 
 // majority says whether most of those whose word counts have something, of which this one is one if its word does. It is
 // called with the lock.

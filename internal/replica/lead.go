@@ -122,6 +122,10 @@ func (r *Replica) Members() ([]Member, error) {
 	return out, nil
 }
 
+// Settle waits until a majority has all changes of the members that this one knew of before: it knows of one as soon as it has
+// asked for it, and that may come to nothing. Who leads is asked.
+func (r *Replica) Settle() error { return r.raft.Barrier(changeWait).Error() }
+
 // Leader is the name of who leads, empty if that is not known.
 func (r *Replica) Leader() string {
 	_, id := r.raft.LeaderWithID()

@@ -34,10 +34,22 @@ func (h *Handlers) List(context.Context, *listInput) (*api.ControllerList, error
 		return &api.ControllerList{Controllers: []api.Controller{{Name: "", Leads: true, Counts: true, Answers: true, Alone: true}}}, nil
 	}
 	list, err := h.Members.list()
+	if err == nil {
+		err = h.settled()
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &api.ControllerList{Controllers: list}, nil
+}
+
+// settled is nil where the controllers that were just listed are agreed on. A change that is not may come to nothing: whoever
+// took it for done would empty a machine that still counts, or rely on one that does not count yet.
+func (h *Handlers) settled() error {
+	if err := h.Members.Settle(); err != nil {
+		return api.Errorf(api.CodeUnavailable, "a majority of the controllers does not agree at the moment on who they are: %v", err).WithHint("try again; a majority must run and reach each other")
+	}
+	return nil
 }
 
 type addInput struct{ Body api.NewController }
@@ -57,6 +69,9 @@ func (h *Handlers) Add(ctx context.Context, in *addInput) (*api.JoinFile, error)
 		return nil, api.Errorf(api.CodeBadRequest, "%q: want HOST:PORT by which the other controllers reach it, as c2.example.org:7078", in.Body.Address)
 	}
 	all, err := h.Members.Replicas.Members()
+	if err == nil {
+		err = h.settled()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +148,9 @@ func (h *Handlers) known(name string) error {
 		return alone()
 	}
 	all, err := h.Members.Replicas.Members()
+	if err == nil {
+		err = h.settled()
+	}
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,20 @@ func TestAddRefused(t *testing.T) {
 	}
 }
 
+// TestSettled: members on whom a majority does not agree yet are not shown, and nothing is decided by them.
+func TestSettled(t *testing.T) {
+	all := []replica.Member{{Name: "a", Leads: true}, {Name: "b"}}
+	h := &Handlers{Dir: t.TempDir(), Members: New(&members{all: all, open: true}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))}
+	root := access.WithCaller(t.Context(), access.Identity{Root: true}, "")
+	list, err := h.List(root, nil)
+	_, added := h.Add(root, &addInput{Body: api.NewController{Name: "c", Address: "c:1"}})
+	for what, err := range map[string]error{"list": err, "add": added, "remove": h.Remove(root, &nameInput{Name: "x"}), "transfer": h.Transfer(root, &nameInput{Name: "x"})} {
+		if err == nil || !strings.Contains(err.Error(), "does not agree") || list != nil {
+			t.Errorf("%s: %v, %v", what, list, err)
+		}
+	}
+}
+
 // TestRemoveRefused: the one that leads is not removed, nor one that is not there.
 func TestRemoveRefused(t *testing.T) {
 	h := &Handlers{Members: New(&members{all: []replica.Member{{Name: "a", Leads: true}, {Name: "b"}}}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))}

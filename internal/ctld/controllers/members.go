@@ -17,6 +17,7 @@ import (
 // Replicas are this controller's part among several.
 type Replicas interface {
 	Members() ([]replica.Member, error)
+	Settle() error // nil: those that Members gave before are agreed on
 	Add(replica.Member) error
 	Remove(name string) error
 	Transfer(to string) error

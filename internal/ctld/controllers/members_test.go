@@ -20,6 +20,14 @@ type members struct {
 	all  []replica.Member
 	lead []string // to whom the lead was to go
 	fail string   // whom it cannot go to
+	open bool     // they are not agreed on
+}
+
+func (m *members) Settle() error {
+	if m.open {
+		return errors.New("leadership lost")
+	}
+	return nil
 }
 
 func (m *members) Members() ([]replica.Member, error) { return slices.Clone(m.all), nil }
