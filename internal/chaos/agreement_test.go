@@ -44,6 +44,10 @@ func (e *elector) propose(entry func() (*raft.Log, error)) (any, error) {
 	said := make(chan any, 1)
 	i := int(l.Index)
 	e.waiting[i] = said
+	e.w.trace("controller %d proposes entry %d of term %d, of kind %d", e.m.id, i, l.Term, l.Type)
+	if l.Type == raft.LogConfiguration {
+		e.w.note("controller %d wants the seats %s by entry %d", e.m.id, l.Data, i)
+	}
 	for _, w := range e.wake {
 		signal(w)
 	}

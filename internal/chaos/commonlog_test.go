@@ -402,6 +402,7 @@ func (e *elector) applyNext() bool {
 	}
 	e.applied++
 	i, l := e.applied, e.kept.entry(e.applied)
+	e.w.trace("controller %d applies entry %d", e.m.id, i)
 	e.mu.Unlock()
 	var said any
 	if l.Type == raft.LogCommand {

@@ -109,7 +109,7 @@ func (c *machineOfController) start() {
 	}
 	c.w.note("controller runs: start %d, %d jobs", p.store.Epoch(), p.loop.View().Len())
 	c.closed.Go(func() {
-		err := p.loop.Run(p.ctx)
+		err := p.loop.Run(settled{p.ctx, c.w})
 		if p.ctx.Err() == nil {
 			c.w.audit.violation("the controller ended: %v", err)
 		}
@@ -264,7 +264,10 @@ type checks struct {
 	p *process
 }
 
-func (c checks) Records([]effects.Moved) []state.Record {
+func (c checks) Records(moved []effects.Moved) []state.Record {
+	if len(moved) > 0 {
+		c.w.trace("a turn of start %d moves %d jobs", c.p.store.Epoch(), len(moved))
+	}
 	c.w.audit.step(c.p)
 	return nil
 }

@@ -253,7 +253,7 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	}
 	looked := make(chan struct{})
 	go func() { others.Run(p.ctx); close(looked) }() // ends with the process
-	err = p.loop.Run(p.ctx)
+	err = p.loop.Run(settled{p.ctx, m.w})
 	p.kill()
 	<-looked
 	m.mu.Lock()
@@ -360,6 +360,7 @@ func tell(e *elector, to int, kind string, serve func(*elector) answer) (answer,
 	if err := sleep(e.ctx, w.net.betweenMembers(r)+late); err != nil {
 		return none, err
 	}
+	w.trace("%s sends %s to %s, lost %t, twice %t, later by %s", from, kind, name, gone, twice, late)
 	if w.net.lostBetween(from, name, r) || gone {
 		return none, errors.Join(sleep(e.ctx, waits), errSilence)
 	}

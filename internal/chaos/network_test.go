@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -166,12 +169,20 @@ type request struct {
 	text string
 }
 
+// String is short, for people.
+func (q request) String() string {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, q.text)
+	return fmt.Sprintf("%08x within %s", h.Sum32(), q.hold)
+}
+
 // call sends a request and gives its answer, as the network has it: it may arrive twice or not at all, and so
 // may the answer. Serve is run in a process of the controller.
 func call[A any](ctx context.Context, n *network, q request, serve func(context.Context, *process) (A, error)) (answer A, err error) {
 	who, hold := q.who, q.hold
 	r := n.w.draw("call", q.who, q.hold > 0, q.text)
 	gone, twice, late := n.meets(who, r)
+	n.w.trace("%s asks %s, lost %t, twice %t, later by %s", who, q, gone, twice, late)
 	if err := sleep(ctx, n.delay(r)+late); err != nil {
 		return answer, err
 	}
@@ -206,6 +217,7 @@ func call[A any](ctx context.Context, n *network, q request, serve func(context.
 		var none A
 		return none, errDown // who would have answered is dead, or dies at this moment
 	}
+	n.w.trace("%s is answered to %s: %v", who, q, err)
 	r = n.w.draw("answer", who, hold > 0, q.text)
 	if n.lost(who, 1, r) {
 		var none A

@@ -102,6 +102,7 @@ type world struct {
 	ctl     *machineOfController // the only controller; nil: there are several
 	members []*member
 
+	settling chan struct{} // held by who waits for all others
 	operator chan struct{} // held by what the operator of several controllers does
 	newest   atomic.Int64  // program of theirs
 	stirred  atomic.Int64  // until then clients ask a lot
@@ -113,7 +114,7 @@ type world struct {
 func live(t *testing.T, h history) (out outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{history: h, began: time.Now(), log: slog.New(slog.NewTextHandler(io.Discard, nil)), dir: t.TempDir(), operator: make(chan struct{}, 1)}
+		w := &world{history: h, began: time.Now(), log: slog.New(slog.NewTextHandler(io.Discard, nil)), dir: t.TempDir(), operator: make(chan struct{}, 1), settling: make(chan struct{}, 1)}
 		if h.plant == nil {
 			w.plant = &plant{}
 		}
@@ -220,6 +221,26 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// settle waits until all others have done what they do at this moment, so that it does not matter in which order they are run.
+// It must not be called with a lock that somebody may wait for.
+func (w *world) settle() {
+	w.settling <- struct{}{} // one at a time may wait
+	synctest.Wait()
+	<-w.settling
+}
+
+// settled is a context for the loop of a controller, which looks whether it has ended before it takes what is there for its next
+// turn: that is all that came at this moment.
+type settled struct {
+	context.Context
+	w *world
+}
+
+func (s settled) Err() error {
+	s.w.settle()
+	return s.Context.Err()
+}
+
 // now is how long the history has lasted.
 func (w *world) now() time.Duration { return time.Since(w.began) }
 
@@ -274,6 +295,13 @@ func (w *world) note(format string, a ...any) {
 	w.events.mu.Lock()
 	defer w.events.mu.Unlock()
 	w.events.list = append(w.events.list, event{w.now(), fmt.Sprintf(format, a...)})
+}
+
+// trace adds to what happened what is seldom looked at.
+func (w *world) trace(format string, a ...any) {
+	if *traced {
+		w.note(format, a...)
+	}
 }
 
 // outcome puts in order what happened: of what happened at one moment, the order is nobody's.
