@@ -202,7 +202,7 @@ var below = map[string][]string{
 	"internal/cli/login":   {"internal/cli/secret", "internal/client", "internal/api"},
 	"internal/cli/secret":  {"internal/cli/exit", "internal/job"},
 	"internal/cli/follow":  slices.Concat(command, []string{"internal/cli/watch", "internal/node"}),
-	"internal/cli/exec":    slices.Concat(command, []string{"internal/cli/attach", "internal/cli/ssh", "internal/cli/watch"}), "internal/cli/attach": slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
+	"internal/cli/exec":    slices.Concat(command, []string{"internal/cli/attach", "internal/cli/ssh", "internal/cli/watch", "internal/launch"}), "internal/cli/attach": slices.Concat(command, []string{"internal/cli/follow", "internal/cli/watch"}),
 	"internal/cli/save":   slices.Concat(command, []string{"oci/ref"}),
 	"internal/cli/ssh":    {"internal/cli", "internal/client", "internal/api"},
 	"internal/cli/logs":   slices.Concat(command, []string{"internal/cli/follow", "internal/cli/named", "internal/cli/watch"}),

@@ -179,6 +179,12 @@ srun --container-image=OTHER sh -c 'touch /project/again; sleep 1000'
 	if d := s.job(id); len(d.Steps) != 2 || d.Steps[0].Image != other || d.Steps[1].Image != other {
 		t.Errorf("steps %+v, want each with image %s", d.Steps, other)
 	}
+	if out := s.must("gexec", "-T", id+".1", "--", "cat", "run"); out != "of the other image\n" {
+		t.Errorf("gexec in a step's container: %q", out)
+	}
+	if r := s.run("gexec", id+".0", "--", "true"); r.code == 0 || !strings.Contains(r.err, "step 0 of job "+id+" does not run") {
+		t.Errorf("gexec in a step that is over: %v", r)
+	}
 	if out := s.must("gqueue", "show", id); !strings.Contains(out, "IMAGE") || !strings.Contains(out, other) {
 		t.Errorf("no image of a step in\n%s", out)
 	}

@@ -18,13 +18,14 @@ import (
 // Kind says what a frame is.
 type Kind byte
 
-// The kinds of frames. Each connection begins with one of the first five, from
+// The kinds of frames. Each connection begins with one of the first six, from
 // srun or sattach; what is behind each is its message.
 const (
 	KindReserve Kind = 'r' // Request: to the first rank
 	KindStart   Kind = 's' // Start: to each rank of a step
 	KindAttach  Kind = 'a' // Attach: from sattach to each rank of the job; answered by KindGrant where the step runs
 	KindStartIn Kind = 'b' // Start in a container of the step's: to each rank of it
+	KindBeside  Kind = 'f' // Start where another step's tasks are: to one rank
 	KindHold    Kind = 'h' // to the first rank: it stays for as long as the connection; ended by Done
 
 	// Of a reservation.

@@ -85,8 +85,9 @@ type Start struct {
 	PMIx     bool              `json:"pmix,omitempty"` // in place of PMI
 	Extra    map[string]string `json:"extra,omitempty"`
 
-	In   *Container `json:"in,omitempty"`   // KindStartIn
-	Over []string   `json:"over,omitempty"` // variables of Env that win over those of its image
+	In     *Container `json:"in,omitempty"`     // KindStartIn
+	Beside *uint32    `json:"beside,omitempty"` // KindBeside: that step
+	Over   []string   `json:"over,omitempty"`   // variables of Env that win over those of its image
 }
 
 // Attach asks for what the tasks of a step write from now on.

@@ -16,3 +16,7 @@ const Held = "held"
 // Attended is the variable by which srun outside of a container says that signals are
 // from somebody who called it.
 const Attended = "GBATCH_ATTENDED"
+
+// BesideOption is an option of srun, which Slurm's has not: its task begins where those of
+// another step of the job are, in the container that they are in.
+const BesideOption = "beside"

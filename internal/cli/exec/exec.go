@@ -20,7 +20,7 @@ import (
 
 // Exec is gexec and its flags.
 type Exec struct {
-	ID        string   `arg:"" optional:"" name:"id" help:"Number, UUID or the beginning of a UUID."`
+	ID        string   `arg:"" optional:"" name:"id" help:"Number, UUID or the beginning of a UUID; 12.0 is where step 0 of job 12 runs."`
 	Args      []string `arg:"" optional:"" name:"command" passthrough:"" help:"Command and its arguments, after --. None: a shell."`
 	Attach    bool     `short:"a" help:"Take the terminal of the job's own program (see gsubmit --interactive). Enter ~ . leaves it."`
 	Terminal  bool     `short:"t" name:"tty" xor:"tty" help:"Give the command a terminal. A shell gets one by itself when you are at one."`
@@ -52,6 +52,8 @@ func (o *Exec) Run(ctx context.Context, a *cli.App) error {
 		return exit.Usagef("--ssh-config takes a job and --install alone: ssh's host names say the rank (12-1%[1]s) and the user (root@12%[1]s)", ssh.Domain)
 	case o.SSHConfig:
 		return o.sshConfig(ctx, a)
+	case isStep(o.ID):
+		return o.inStep(ctx, a)
 	case o.ID == "":
 		return exit.Usagef("which job? gexec ID; your running jobs: gqueue --me --state running")
 	case o.SSHProxy:

@@ -83,6 +83,34 @@ func (s *Server) startIn(conn *launch.Conn, f launch.Frame) error {
 	return nil
 }
 
+// startBeside has a step's tasks begin where those of another are: in its container, or in
+// the job's.
+func (s *Server) startBeside(conn *launch.Conn, f launch.Frame) error {
+	o, err := s.ordered(f)
+	switch {
+	case err != nil:
+		return err
+	case s.inside:
+		return s.execute(conn, o)
+	case o.Beside == nil:
+		return errors.New("srun names no step")
+	}
+	s.mu.Lock()
+	b, here := s.holdStep(*o.Beside), s.running[*o.Beside] != nil
+	s.mu.Unlock()
+	switch {
+	case b == nil && !here:
+		return fmt.Errorf("step %d does not run on this node", *o.Beside)
+	case b == nil:
+		return s.execute(conn, o)
+	}
+	s.count(1, false)
+	if err := s.handOver(b, conn, handed{o.Layout.Step, true}, append(f.Bytes(), conn.Buffered()...)); err != nil {
+		refuse(conn, o, err)
+	}
+	return nil
+}
+
 // refuse ends tasks that have not begun.
 func refuse(conn *launch.Conn, o launch.Start, err error) {
 	x := launch.Exit{Code: 1}

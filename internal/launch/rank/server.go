@@ -140,6 +140,8 @@ func (s *Server) talk(c *launch.Conn) {
 	switch f.Kind {
 	case launch.KindStartIn:
 		err = s.startIn(c, f)
+	case launch.KindBeside:
+		err = s.startBeside(c, f)
 	case launch.KindReserve:
 		err = s.reserve(c, f)
 	case launch.KindStart:

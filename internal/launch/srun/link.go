@@ -72,7 +72,10 @@ func (r *run) link(k int, at launch.Placed) (*link, error) {
 		start.Pinned = true // they fill the rank
 	}
 	kind := launch.KindStart
-	if start.In != nil {
+	switch {
+	case start.Beside != nil:
+		kind = launch.KindBeside
+	case start.In != nil:
 		kind = launch.KindStartIn
 	}
 	return l, l.Send(kind, 0, start)

@@ -30,7 +30,8 @@ type options struct {
 	pty       bool
 	layout    bool // of sattach: say where the tasks are, and no more
 	quitOnInt bool
-	attended  bool // somebody may press Ctrl-C
+	attended  bool    // somebody may press Ctrl-C
+	beside    *uint32 // a step whose tasks these are to be with; nil: none
 	verbose   int
 	quiet     int
 	box       container

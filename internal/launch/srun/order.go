@@ -66,6 +66,10 @@ func (r *run) rest(s *launch.Start) error {
 	if err := r.stdio(s); err != nil {
 		return err
 	}
+	if o.beside != nil { // in its container, whatever that is
+		s.Beside, s.Over, s.Dir = o.beside, o.box.env, o.dir
+		return nil
+	}
 	err := o.box.decide(r.info, s)
 	q.Image = shownImage(s.In)
 	return err

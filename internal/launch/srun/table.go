@@ -43,6 +43,7 @@ func howMany() []option {
 		{long: "ntasks-per-gpu", takes: '=', set: number(func(o *options, n int) { o.q.TasksPerGPU = n })},
 		{long: "distribution", short: 'm', takes: '=', env: "SLURM_DISTRIBUTION", set: setDistribution},
 		flag("overlap", 0, "SLURM_OVERLAP", func(o *options) { o.q.Overlap = true }),
+		{long: launch.BesideOption, takes: '=', set: setBeside},
 		flag("overcommit", 'O', "SLURM_OVERCOMMIT", func(o *options) { o.q.Overcommit = true }),
 		flag("oversubscribe", 's', "", func(o *options) { o.q.Overlap = true }),
 		flag("exact", 0, "SLURM_EXACT", func(o *options) { o.q.Exact = true }),
@@ -69,6 +70,16 @@ func setNodes(o *options, v string) error {
 		return errors.New("want a number of nodes, or LEAST-MOST")
 	}
 	o.q.Nodes, o.q.MaxNodes = n, most
+	return nil
+}
+
+// setBeside takes the number of a step, whose cores are there for these tasks, too.
+func setBeside(o *options, v string) error {
+	n, err := strconv.ParseUint(v, 10, 32)
+	if err != nil {
+		return errors.New("want the number of a step")
+	}
+	o.beside, o.q.Overlap = new(uint32(n)), true
 	return nil
 }
 
