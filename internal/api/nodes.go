@@ -118,6 +118,7 @@ type SyncRequest struct {
 	Reboot  *node.Reboot `json:"reboot,omitempty"`  // on the order to reboot that it was given last
 
 	Prepulled []node.Prepulled `json:"prepulled,omitempty"` // of the images asked for last
+	Documents []string         `json:"documents,omitzero"`  // names of those that it has; absent: of an older node, which is sent them in each order
 	Records   string           `json:"records,omitempty"`   // as the controller said last, also before a restart of either
 	Seen      uint64           `json:"seen"`                // version of the desired set it has
 	WaitMS    int64            `json:"waitMs"`              // how long to hold the request open when nothing is new
@@ -143,6 +144,15 @@ type SyncResponse struct {
 	Reboot        uint64          `json:"reboot,omitempty"`   // it is empty, and shall be rebooted: the number of the order; 0: it shall not
 
 	Prepull []Prepull `json:"prepull,omitempty"` // goes with Desired: images to have soon; others need not be kept
+
+	Documents []Document `json:"documents,omitempty"` // that orders name, and the node does not have
+}
+
+// Document is what jobs were asked as: the tasks of an array share one, and so do jobs that are
+// alike. Its name is of what is in it, so one that was changed is another one.
+type Document struct {
+	Name string   `json:"name"`
+	Spec job.Spec `json:"spec"`
 }
 
 // Prepull is an image that a waiting job will need on the node. It is pulled when
@@ -226,7 +236,8 @@ type RunOrder struct {
 	IDs        uint32         `json:"ids,omitempty"` // first of node.IDRange numbers that are this user's on all nodes; 0: all are taken, or the controller is older
 	Project    string         `json:"project"`
 	ProjectGID int            `json:"projectGid"`
-	Spec       job.Spec       `json:"spec"`
+	Spec       job.Spec       `json:"spec,omitzero"`
+	Document   string         `json:"document,omitempty"` // name of what Spec shall be; empty: it is there
 	Registry   *Credential    `json:"registry,omitempty"`
 	Allocation Allocation     `json:"allocation"`
 	Ranks      int            `json:"ranks"`                // of the gang

@@ -3,6 +3,7 @@ package ctld
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,52 @@ func TestArray(t *testing.T) {
 	want = &api.TaskSets{Indexes: "5-9", Parallelism: 2, Succeeded: "9", Failed: "5", Cancelled: "6-8", NumSucceeded: 1, NumFailed: 1, NumCancelled: 3}
 	if diff := cmp.Diff(want, s.job("1").Tasks); diff != "" {
 		t.Errorf("the array in history (-want +got):\n%s", diff)
+	}
+}
+
+// TestDocumentOnce: a node is sent what jobs share once, and not what it says it has; one of an
+// older version has it in each order.
+func TestDocumentOnce(t *testing.T) {
+	s := newSite(t, nil)
+	n := s.node("n1")
+	s.submit(array(`{"tasks":"1-3"}`), "")
+	s.submit(hello(1), "")
+	n.sync(nil)
+	var names []string
+	for what, tc := range map[string]struct {
+		has                func() []string
+		documents, inOrder int
+	}{
+		"of none":          {func() []string { return []string{} }, 2, 0},
+		"of one":           {func() []string { return names[:1] }, 1, 0},
+		"of both":          {func() []string { return names }, 0, 0},
+		"an older version": {func() []string { return nil }, 0, 4},
+	} {
+		sync := func(has []string) *api.SyncResponse {
+			resp, err := s.NodeSync(t.Context(), "n1", &api.SyncRequest{Instance: "i-n1", Boot: "b", InventoryHash: "h", Records: n.records, Documents: has})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp
+		}
+		if names = nil; tc.inOrder == 0 {
+			for _, d := range sync([]string{}).Documents {
+				names = append(names, d.Name)
+			}
+			slices.Sort(names)
+		}
+		resp := sync(tc.has())
+		inOrder := 0
+		for _, o := range resp.Desired {
+			if o.Run.Spec.Request.Docker.Image != "" {
+				inOrder++
+			} else if !slices.Contains(names, o.Run.Document) {
+				t.Errorf("node that knows %s: order %s names %q of %q", what, o.ID, o.Run.Document, names)
+			}
+		}
+		if len(resp.Desired) != 4 || len(resp.Documents) != tc.documents || inOrder != tc.inOrder {
+			t.Errorf("node that knows %s: %d orders, %d documents, %d in orders", what, len(resp.Desired), len(resp.Documents), inOrder)
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ type Reader struct {
 	View  func() *state.View
 	Store *store.Store
 	Vault *Vault
+
+	documents documents
 }
 
 // Find gets a job by what a user types, from the table or from history; nil
@@ -163,15 +165,29 @@ func newestOf[T any](r *Reader, kind state.Kind, n job.Number, decode func(state
 // Document is what a job was asked as. Jobs that the controller made itself
 // share that of the job they come from.
 func (r *Reader) Document(j *state.Job) (*job.Spec, error) {
-	doc, ok, err := r.Text(j.Document())
+	text, err := r.text(j)
+	if err != nil {
+		return nil, err
+	}
+	return document(j, text)
+}
+
+// text is a job's document as it is stored.
+func (r *Reader) text(j *state.Job) ([]byte, error) {
+	text, ok, err := r.Text(j.Document())
 	if err != nil {
 		return nil, fmt.Errorf("read document of job %d: %w", j.Number, err)
 	}
 	if !ok {
 		return nil, unreadable("document", j.Number, errors.New("it is not there"))
 	}
+	return text, nil
+}
+
+// document is what a job's stored text says.
+func document(j *state.Job, text []byte) (*job.Spec, error) {
 	spec := new(job.Spec)
-	if err := json.Unmarshal(doc, spec); err != nil {
+	if err := json.Unmarshal(text, spec); err != nil {
 		return nil, unreadable("document", j.Number, err)
 	}
 	if j.Cron == nil && spec.Gbatch != nil {

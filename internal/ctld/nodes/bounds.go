@@ -17,6 +17,7 @@ const (
 	maxReasons = 20      // why it is unhealthy, and what it is to be drained for
 	maxRoots   = 128     // of storage
 	maxPorts   = 64      // of one rank, as a document may have
+	maxHas     = 64      // documents that it says it has
 	maxUsed    = 1e15    // bytes, seconds, joules and samples of one rank
 	maxCPUs    = 1 << 20
 	maxMemory  = 1 << 60 // bytes
@@ -35,6 +36,7 @@ func bound(q *api.SyncRequest) {
 	if q.Reboot != nil {
 		cut(&q.Reboot.Failed, maxText)
 	}
+	q.Documents = q.Documents[:min(len(q.Documents), maxHas)]
 	if len(q.Records) > maxWord {
 		q.Records = "" // none of ours
 	}

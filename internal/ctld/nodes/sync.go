@@ -234,6 +234,7 @@ func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) 
 			}
 		}
 	}
+	out.Documents = apart(out.Desired, q.Documents)
 	out.Prepull = s.prepulls(v, n)
 	return out
 }
@@ -258,11 +259,11 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	if g := j.Request.StopGrace; g > 0 {
 		o.GraceMS = int64(g)
 	}
-	doc, err := s.Jobs.Document(j)
+	name, doc, err := s.Jobs.Named(j)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	o.Spec = *doc
+	o.Document, o.Spec = name, *doc
 	s.gang(o, j)
 	o.ImagePeers = s.imagePeers(doc.Request.Docker.Image, s.Loop.View().Node(r.Alloc.Node), false)
 	if doc.Launches() {
@@ -340,7 +341,7 @@ func (s *Exchange) prepulls(v *state.View, n *state.Node) []api.Prepull {
 		if j == nil || j.State != job.Queued {
 			continue
 		}
-		spec, err := s.Jobs.Document(j)
+		_, spec, err := s.Jobs.Named(j)
 		if err != nil || spec.Request.Docker.Image == "" {
 			continue
 		}

@@ -113,6 +113,7 @@ type Contact struct {
 	order         ordering
 	wantInventory bool
 	records       *memory
+	documents     documents
 }
 
 // Open reads how long the node may go on alone.
@@ -250,10 +251,11 @@ func (c *Contact) request(wait time.Duration) (*api.SyncRequest, ticket) {
 	req.Records = c.records.text
 	req.Seen, req.WaitMS, req.NowMS = c.order.seen, wait.Milliseconds(), c.Machine.Wall().UnixMilli()
 	req.Nonce = rand.Uint64() | 1 // never 0
+	req.Documents = c.documents.names()
 	if !c.wantInventory {
 		req.Inventory = nil
 	}
-	return req, ticket{seen: c.order.seen, epoch: c.order.epoch}
+	return req, ticket{seen: c.order.seen, epoch: c.order.epoch, documents: c.documents}
 }
 
 // take acts on an answer.
@@ -265,6 +267,7 @@ func (c *Contact) take(ctx context.Context, t ticket, resp *api.SyncResponse) {
 	}
 	c.Node.Noted(resp.Noted)
 	if c.order.accept(t, resp) {
+		c.documents = c.documents.fill(t.documents, resp)
 		c.Node.Desire(resp)
 	}
 	if resp.Version == c.order.seen { // not one that came late

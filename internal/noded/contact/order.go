@@ -6,8 +6,9 @@ import (
 
 // ticket is what was known when a request was sent.
 type ticket struct {
-	seen  uint64
-	epoch int
+	seen      uint64
+	epoch     int
+	documents documents // that it said the node has
 }
 
 // ordering decides which answers say something new. Two requests may be in flight, so

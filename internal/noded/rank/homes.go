@@ -240,15 +240,20 @@ func homeKey(n *Node, o *order) string {
 	if t := o.Spec.Tasks(); t == nil || !t.Reuse || o.Array == nil || o.Ranks > 1 || o.Alone || n.Homes == nil || n.Programs == "" {
 		return ""
 	}
+	spec := &o.Spec
+	if o.Document != "" { // its name says all of it, and costs nothing to read
+		spec = nil
+	}
 	text, err := json.Marshal(struct {
 		Spec                     *job.Spec
+		Document                 string
 		Parent                   job.Number
 		User, Project, Partition string
 		UID                      *uint32
 		IDs                      uint32
 		GID                      int
 		Allocation               api.Allocation
-	}{&o.Spec, o.Array.Parent, o.User, o.Project, o.Partition, o.UID, o.IDs, o.ProjectGID, o.Allocation})
+	}{spec, o.Document, o.Array.Parent, o.User, o.Project, o.Partition, o.UID, o.IDs, o.ProjectGID, o.Allocation})
 	if err != nil {
 		return ""
 	}

@@ -19,7 +19,7 @@ import (
 // SaveGuest notes a guest's record in the journal of a container's directory. What its order says as that of
 // the container's owner does is not said again.
 func SaveGuest(home string, rec Record) error {
-	rec.Order.Registry, rec.Order.Secret, rec.Order.Spec = nil, "", job.Spec{}
+	rec.Order.Registry, rec.Order.Secret, rec.Order.Spec, rec.Order.Document = nil, "", job.Spec{}, ""
 	return write(home, func(j *journal.Journal) error { return j.Record(rec.ID.String(), rec) })
 }
 

@@ -44,7 +44,7 @@ type Record struct {
 // Save writes the record so that it survives a power cut together with
 // its directory's entry among the ranks.
 func Save(dir string, rec Record) error {
-	rec.Order.Registry, rec.Order.Secret = nil, ""
+	rec.Order.Registry, rec.Order.Secret, rec.Order.Document = nil, "", ""
 	b, err := json.Marshal(rec)
 	if err != nil {
 		return err

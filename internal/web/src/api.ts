@@ -230,6 +230,11 @@ export type Docker = {
   workingDir?: string
 }
 
+export type Document = {
+  name: string
+  spec: Spec
+}
+
 export type Done = {
   name?: string
   percent: number
@@ -1277,6 +1282,7 @@ export type RunOrder = {
   array?: ArrayTask
   commands?: boolean
   digest?: string
+  document?: string
   graceMs: number
   ids?: number
   imagePeers?: ImagePeers
@@ -1293,7 +1299,7 @@ export type RunOrder = {
   registry?: Credential
   restarts?: number
   secret?: string
-  spec: Spec
+  spec?: Spec
   uid?: number
   user: string
   uuid: string
@@ -1520,6 +1526,7 @@ export type SubmitResult = {
 export type SyncRequest = {
   boot: string
   checked?: boolean
+  documents?: Array<string> | null
   faults?: Array<Fault> | null
   instance: string
   inventory?: Inventory
@@ -1541,6 +1548,7 @@ export type SyncRequest = {
 export type SyncResponse = {
   changed?: boolean
   desired?: Array<Order> | null
+  documents?: Array<Document> | null
   leaseMs: number
   nonce?: number
   noted?: number
