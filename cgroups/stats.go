@@ -32,7 +32,7 @@ type Stats struct {
 // the host does not have leaves its figures at 0; a group that is gone is an
 // error that wraps os.ErrNotExist.
 func (g *Group) Stats() (Stats, error) {
-	r := reader{group: g}
+	r := reader{group: g, buf: make([]byte, 8<<10)} // memory.stat has 3 KiB
 	s := r.totals()
 	s.Pids = r.number("pids", "pids.current")
 	if g.host.Mode == V2 {
@@ -120,7 +120,7 @@ func (r *reader) read(path string) ([]byte, error) {
 	}
 	defer done()
 	if r.buf == nil {
-		r.buf = make([]byte, 8<<10) // memory.stat has 3 KiB
+		r.buf = make([]byte, 512)
 	}
 	n := 0
 	for {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -267,7 +268,9 @@ func segments(dir string) ([]int64, error) {
 // could write has ended. A log that cannot be written loses output, as a full
 // disk must not stop the job; the first error is returned at the end.
 func Pump(w io.Writer, r io.Reader) error {
-	buf := make([]byte, 64<<10)
+	room := pumps.Get().(*[64 << 10]byte)
+	defer pumps.Put(room)
+	buf := room[:]
 	var first error
 	for {
 		n, err := r.Read(buf)
@@ -281,3 +284,7 @@ func Pump(w io.Writer, r io.Reader) error {
 		}
 	}
 }
+
+// pumps are what output is read into. Where programs follow each other in a container it is used again: two
+// new ones for each were most of what a shim had to collect.
+var pumps = sync.Pool{New: func() any { return new([64 << 10]byte) }}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -86,15 +87,17 @@ func (r *Reader) Next() ([]byte, []*os.File, error) {
 }
 
 func (r *Reader) fill() error {
-	data, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*MaxFiles))
-	n, oobn, _, _, err := r.conn.ReadMsgUnix(data, oob)
+	r.buf = slices.Grow(r.buf, 4096)
+	end := len(r.buf)
+	oob := make([]byte, unix.CmsgSpace(4*MaxFiles))
+	n, oobn, _, _, err := r.conn.ReadMsgUnix(r.buf[end:end+4096], oob)
 	if err != nil {
 		return err
 	}
 	if n == 0 && oobn == 0 {
 		return io.EOF
 	}
-	r.buf = append(r.buf, data[:n]...)
+	r.buf = r.buf[:end+n]
 	msgs, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil {
 		return err
