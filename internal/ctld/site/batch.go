@@ -104,8 +104,31 @@ func (c Config) ResolveBatch(spec *job.Spec, user, project string) ([]job.Note, 
 
 func writable(f job.StdioFile) bool { return f.Reached() && !f.Mount.ReadOnly }
 
+// named turns a path as scripts see it, below what the site mounts for them, into the
+// storage that it is of. What is below storage of another name than its place there is so
+// also for what a script mounts by --container-mounts.
+func (b Batch) named(at string, fill *strings.Replacer) (host string, readOnly bool) {
+	longest := ""
+	host = at
+	for _, m := range b.Mounts {
+		of, target := fill.Replace(m.HostPath), fill.Replace(m.target())
+		rest, below := strings.CutPrefix(at+"/", target+"/")
+		if !below || len(target) <= len(longest) || strings.HasPrefix(of+"/", target+"/") {
+			continue // the last: it would be found again where the document is submitted once more
+		}
+		longest, host, readOnly = target, path.Join(of, rest), m.ReadOnly
+	}
+	return host, readOnly
+}
+
 func (b Batch) apply(spec *job.Spec, fill *strings.Replacer) {
 	docker := &spec.Request.Docker
+	docker.Storage = slices.Clone(docker.Storage)
+	for i := range docker.Storage {
+		s := &docker.Storage[i]
+		host, readOnly := b.named(s.HostPath, fill)
+		s.HostPath, s.ReadOnly = host, s.ReadOnly || readOnly
+	}
 	for _, m := range b.Mounts {
 		entry := job.Storage{HostPath: fill.Replace(m.HostPath), ContainerPath: fill.Replace(m.target()), ReadOnly: m.ReadOnly}
 		if !slices.ContainsFunc(docker.Storage, func(s job.Storage) bool { return s.ContainerPath == entry.ContainerPath }) {

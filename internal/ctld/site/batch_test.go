@@ -43,3 +43,28 @@ func TestNetworkOfScripts(t *testing.T) {
 		t.Errorf("a word that is none: %q", said)
 	}
 }
+
+// TestMountsOfScripts: a script mounts directories by the names under which it sees them.
+func TestMountsOfScripts(t *testing.T) {
+	c := Config{Batch: Batch{Mounts: []BatchMount{{HostPath: "/home/{user}"}, {HostPath: "/shared", ContainerPath: "/work/{project}", ReadOnly: true}, {HostPath: "/fast", ContainerPath: "/work/{project}/fast"}, {HostPath: "/lab/{project}", ContainerPath: "/lab"}}}}
+	for at, want := range map[string]string{
+		"/home/ann/data": "/home/ann/data", "/work/vision": "/shared ro", "/work/vision/a/b": "/shared/a/b ro", "/work/vision/fast/x": "/fast/x", "/work/visions": "/work/visions",
+		"/lab/x": "/lab/x", "/tape": "/tape", "tmpfs": "tmpfs",
+	} {
+		spec := &job.Spec{Gbatch: &job.Gbatch{Launch: &job.Launch{}}}
+		spec.Request.Docker.Storage = []job.Storage{{HostPath: at, ContainerPath: "/data"}}
+		given := spec.Request.Docker.Storage
+		for range 2 { // as a document that is submitted once more
+			if _, err := c.ResolveBatch(spec, "ann", "vision"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := spec.Request.Docker.Storage[0].HostPath
+		if spec.Request.Docker.Storage[0].ReadOnly {
+			got += " ro"
+		}
+		if got != want || given[0].HostPath != at {
+			t.Errorf("%s is %s, want %s", at, got, want)
+		}
+	}
+}
