@@ -23,7 +23,7 @@ var instead = map[string]string{
 	"JAXJob":     gangs,
 	"RayJob":     gangs,
 	"RayCluster": gangs,
-	"JobSet":     "submit each of its jobs by itself, of which some may wait for others (gsubmit --dependency)",
+	"JobSet":     "where its pods find each other, " + gangs + "; else submit each of its jobs by itself, of which some may wait for others (gsubmit --dependency)",
 	"Workflow":   "submit each step as a job, of which some wait for others (gsubmit --dependency)",
 	"Pod":        "write it as a Job: what is below spec comes below spec.template.spec, with restartPolicy Never",
 	"Deployment": server, "StatefulSet": server, "DaemonSet": server, "ReplicaSet": server,
