@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"gbatch/internal/launch"
@@ -18,6 +19,15 @@ import (
 	"gbatch/internal/launch/tool"
 	"gbatch/oci/keeper"
 )
+
+// init keeps a keeper on its process's first thread, which is what "process 1" means to who
+// changes its priority: programs inherit what the thread has that begins them, so the keeper must
+// see that change. Go may go on with main on another thread after a system call.
+func init() {
+	if len(os.Args) > 1 && (os.Args[1] == keeper.Arg || os.Args[1] == keeper.ArgInit) {
+		runtime.LockOSThread()
+	}
+}
 
 func main() {
 	switch name := filepath.Base(os.Args[0]); name {
