@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -211,8 +212,8 @@ func TestFullDiskKeepsLease(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", "cat /dev/zero > "+ballast).CombinedOutput(); err == nil || !strings.Contains(string(out), "No space left") {
 		t.Fatalf("fill the disk: %v %s", err, out)
 	}
-	s.setLease(2000)
-	before := len(s.history[id])
+	s.setLease(6000)
+	begun, before := time.Now(), len(s.history[id])
 	s.mu.Lock()
 	syncs := s.syncs
 	s.mu.Unlock()
@@ -220,7 +221,7 @@ func TestFullDiskKeepsLease(t *testing.T) {
 		s.nudge()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.syncs > syncs+12
+		return s.syncs > syncs+12 && time.Since(begun) > 7*time.Second
 	})
 	if p := s.phase(id, node.PhaseRunning).Phase; p != node.PhaseRunning || len(s.history[id]) != before {
 		t.Errorf("the rank is %s", p)
