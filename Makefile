@@ -25,6 +25,10 @@ export GOFLAGS := -trimpath -buildvcs=false
 # The driver's header has a thousand deprecated functions, which nobody calls.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
+# What is compiled with C for tests has the store's compression in Go, as gctld has, which is without
+# C: the one in C takes longer to compile than all the rest.
+TAGS := -tags seccomp,pebblegozstd
+
 # Containers are tested for real, so the tests need root. One that fails is run once
 # more when the others are through, as on a busy machine a deadline may pass: it is told
 # as failed, and fails the run if it fails again, if more than a few did, or after a data
@@ -33,7 +37,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 # of C it reads where they were compiled first, which may be a copy of the repository that is
 # gone: the two packages with C hand it numbers and strings.
 TEST := GORACE=atexit_sleep_ms=0 go tool -modfile=scripts/gotestsum/go.mod gotestsum --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race
-RACE := -race -tags seccomp -timeout 45m -vet=off
+RACE := -race $(TAGS) -timeout 45m -vet=off
 
 # What takes longest is started first: it mostly waits, for containers and for deadlines.
 LONG := ./internal/noded ./internal/vmtest ./oci ./oci/image ./internal/ctld ./internal/store
@@ -48,12 +52,14 @@ KILLED := '^Test(Killed|DamagedRecords|Hostile(Images|Jobs|Files|Registry)|NoIma
 PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite|web/bundle))(/|$$))
 RACED  = $(LONG) $$(go list ./... | grep -vE '$(PURE)|/internal/(e2e|chaos|lab)$$' | tr '\n' ' ')
 PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go list ./... | grep -E '$(PURE)') && \
-	go test -tags seccomp -vet=off -timeout 40m ./internal/chaos && go test -tags seccomp -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./internal/ctld ./internal/transfer ./oci/image
+	go test $(TAGS) -vet=off -timeout 40m ./internal/chaos && \
+	CGO_ENABLED=0 go test -vet=off -timeout 40m -run $(KILLED) ./internal/ctld ./internal/transfer && \
+	go test $(TAGS) -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./oci/image
 UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(RACED)" -- $(RACE) -skip $(KILLED) -p 3 || ok=$$?; wait $$plain && [ $$ok = 0 ]
 
 # The end-to-end tests come after the others: they start whole clusters, of the programs that
 # users have, and share themselves among processes, in each of which two run at once.
-E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 $(TEST) --packages=./internal/e2e -- -tags seccomp -timeout 45m -vet=off -parallel 2
+E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 CGO_ENABLED=0 $(TEST) --packages=./internal/e2e -- -timeout 45m -vet=off -parallel 2
 
 .NOTPARALLEL:
 .PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
@@ -94,20 +100,19 @@ cross-compile:
 	@scripts/cross arm64 $(COMPILE) BIN=build/arm64/bin EMBED=build/arm64/embed
 
 test: build lint beside ## build, check and run all tests (as root)
-	@scripts/cross arm64 scripts/emulated --short
 
-# What takes processor time and nothing waits for has what the tests leave of the processors: the
-# fuzzers, to the kernel the work of an idle machine, beside the unit tests and a little longer (on a
-# busy machine those that have had no turn by then would take longer than the tests; end-to-end tests
-# took a quarter more beside them), what end-to-end tests use, beside the unit tests, and building what
-# comes after them.
+# The fuzzers are, to the kernel, the work of an idle machine: they run beside the unit tests and a
+# little longer (on a busy machine those that have had no turn by then would take longer than the tests;
+# end-to-end tests took a quarter more beside them). What end-to-end tests use is made beside the unit
+# tests, and is no work of an idle machine, as they would wait for it. Beside them is built, as such, what
+# is for another architecture, and tested.
 HURRY = mkdir -p build/fuzz && touch build/fuzz/hurry
 BEFORE = scripts/providers && $(MAKE) --no-print-directory packages
-LATER = $(MAKE) --no-print-directory cross-compile
+OTHER = nice -n 19 $(MAKE) --no-print-directory cross-compile && scripts/cross arm64 scripts/emulated --short
 beside: deps
-	@FUZZTIME=30s chrt --idle 0 scripts/fuzz & fuzz=$$!; nice -n 19 bash -c '$(BEFORE)' & before=$$!; later=; \
-	ok=0; { { $(UNIT); } && { $(HURRY); wait $$before && { nice -n 19 $(LATER) & later=$$!; $(E2E); }; }; } || ok=$$?; \
-	$(HURRY); for p in $$before $$later $$fuzz; do wait $$p || ok=1; done; exit $$ok
+	@FUZZTIME=30s chrt --idle 0 scripts/fuzz & fuzz=$$!; { $(BEFORE); } & before=$$!; other=; \
+	ok=0; { { $(UNIT); } && { $(HURRY); wait $$before && { { $(OTHER); } & other=$$!; $(E2E); }; }; } || ok=$$?; \
+	$(HURRY); for p in $$before $$other $$fuzz; do wait $$p || ok=1; done; exit $$ok
 
 unit: deps ## run the unit tests
 	$(UNIT)
@@ -124,12 +129,12 @@ MINUTES := 20
 DRILL ?= TestFaultDrill
 drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 	@scripts/build-drill build/drill
-	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) go test -tags seccomp -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run $(DRILL) ./internal/e2e
+	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) CGO_ENABLED=0 go test -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run $(DRILL) ./internal/e2e
 
 # What a run found is written down in docs/reliability.md.
 POINTS := 1000
 crash: deps ## kill daemons as they make system calls (POINTS=1000 of each: all; after make build)
-	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_CRASH_POINTS=$(POINTS) go test -tags seccomp -count=1 -v -timeout 3h -run '^Test(Guests)?KilledAtCalls$$' ./internal/e2e
+	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_CRASH_POINTS=$(POINTS) CGO_ENABLED=0 go test -count=1 -v -timeout 3h -run '^Test(Guests)?KilledAtCalls$$' ./internal/e2e
 
 SEEDS := 100
 HOURS := 1
@@ -139,23 +144,23 @@ FAULTS_EVERY := 40s
 SMALL := 4s
 LIVES := 1
 chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1 CONTROLLERS=1 FAULTS_EVERY=40s SMALL=4s LIVES=1)
-	TMPDIR=/dev/shm go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL) -chaos.lives=$(LIVES)
+	TMPDIR=/dev/shm go test $(TAGS) -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL) -chaos.lives=$(LIVES)
 
 # What a run found is written down in docs/reliability.md. Its files are in memory: a disk would be waited for.
 DAYS := 14
 SEED := 1
 lab: ## live through days of a lab with its commands (DAYS=14 SEED=1)
-	TMPDIR=/dev/shm go test -count=1 -v -timeout 24h -run '^TestLab$$' ./internal/lab -lab.days=$(DAYS) -lab.seed=$(SEED)
+	TMPDIR=/dev/shm go test $(TAGS) -count=1 -v -timeout 24h -run '^TestLab$$' ./internal/lab -lab.days=$(DAYS) -lab.seed=$(SEED)
 
 planted: ## put bugs into the simulated site, and look whether each is found
-	TMPDIR=/dev/shm go test -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
+	TMPDIR=/dev/shm go test $(TAGS) -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
-	go vet -race -tags seccomp -cgocall=false $(RACED)
-	CGO_ENABLED=0 go vet ./oci/sysfilter ./internal/store $$(go list ./... | grep -E '$(PURE)')
-	go vet -tags seccomp -cgocall=false ./internal/e2e ./internal/chaos ./internal/lab
+	go vet -race $(TAGS) -cgocall=false $(RACED)
+	CGO_ENABLED=0 go vet ./oci/sysfilter ./internal/store ./internal/e2e $$(go list ./... | grep -E '$(PURE)')
+	go vet $(TAGS) -cgocall=false ./internal/chaos ./internal/lab
 	internal/web/node_modules/.bin/tsc -p internal/web
 
 man: ## write man pages into build/man (after make build)
@@ -172,14 +177,14 @@ demo: build ## run a job from start to end on this machine (as root)
 	@scripts/demo/run
 
 pictures: deps ## make the pictures of the web page again, in docs/pictures (after make build, as root)
-	GBATCH_PICTURES=$(CURDIR)/docs/pictures GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 go test -tags seccomp -count=1 -run '^TestPictures$$' ./internal/e2e
+	GBATCH_PICTURES=$(CURDIR)/docs/pictures GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 CGO_ENABLED=0 go test -count=1 -run '^TestPictures$$' ./internal/e2e
 
 clients: ## make clients out of the description of the API, try them, and lint it (needs npm, java and python3)
 	scripts/generators build/generators
 	GBATCH_GENERATORS=$(CURDIR)/build/generators go test -count=1 -v -run 'Generated|Linted' ./internal/ctld
 
 bench: deps ## run the benchmarks
-	go test -tags seccomp -run '^$$' -bench . -benchmem ./...
+	go test $(TAGS) -run '^$$' -bench . -benchmem ./...
 
 bench-node: deps ## jobs per second of one node against libcontainer and runc (as root)
 	@scripts/bench-node
@@ -192,7 +197,7 @@ bench-steps: deps ## how soon tasks of srun start, by gbatch and by Debian's Slu
 
 TASKS := 1000
 bench-reuse: compile ## what a task costs that shares a container, in processor time (as root; TASKS=1000)
-	@GBATCH_BENCH_REUSE=$(TASKS) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) go test -tags seccomp -count=1 -timeout 90m -v -run '^TestReuseCost$$' ./internal/e2e
+	@GBATCH_BENCH_REUSE=$(TASKS) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) CGO_ENABLED=0 go test -count=1 -timeout 90m -v -run '^TestReuseCost$$' ./internal/e2e
 
 bench-fleet: deps ## the controller beside many nodes without containers (NODES=20 GPUS=8 JOBS=200 RUN_MS=100)
 	@NODES=$(NODES) GPUS=$(GPUS) JOBS=$(JOBS) RUN_MS=$(RUN_MS) scripts/bench-fleet
