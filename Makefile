@@ -52,7 +52,7 @@ KILLED := '^Test(Killed|DamagedRecords|Hostile(Images|Jobs|Files|Registry)|NoIma
 PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite|web/bundle))(/|$$))
 RACED  = $(LONG) $$(go list ./... | grep -vE '$(PURE)|/internal/(e2e|chaos|lab)$$' | tr '\n' ' ')
 PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go list ./... | grep -E '$(PURE)') && \
-	go test $(TAGS) -vet=off -timeout 40m ./internal/chaos && \
+	CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/chaos && \
 	CGO_ENABLED=0 go test -vet=off -timeout 40m -run $(KILLED) ./internal/ctld ./internal/transfer && \
 	go test $(TAGS) -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./oci/image
 UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(RACED)" -- $(RACE) -skip $(KILLED) -p 3 || ok=$$?; wait $$plain && [ $$ok = 0 ]
@@ -144,23 +144,22 @@ FAULTS_EVERY := 40s
 SMALL := 4s
 LIVES := 1
 chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1 CONTROLLERS=1 FAULTS_EVERY=40s SMALL=4s LIVES=1)
-	TMPDIR=/dev/shm go test $(TAGS) -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL) -chaos.lives=$(LIVES)
+	TMPDIR=/dev/shm CGO_ENABLED=0 go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL) -chaos.lives=$(LIVES)
 
 # What a run found is written down in docs/reliability.md. Its files are in memory: a disk would be waited for.
 DAYS := 14
 SEED := 1
 lab: ## live through days of a lab with its commands (DAYS=14 SEED=1)
-	TMPDIR=/dev/shm go test $(TAGS) -count=1 -v -timeout 24h -run '^TestLab$$' ./internal/lab -lab.days=$(DAYS) -lab.seed=$(SEED)
+	TMPDIR=/dev/shm CGO_ENABLED=0 go test -count=1 -v -timeout 24h -run '^TestLab$$' ./internal/lab -lab.days=$(DAYS) -lab.seed=$(SEED)
 
 planted: ## put bugs into the simulated site, and look whether each is found
-	TMPDIR=/dev/shm go test $(TAGS) -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
+	TMPDIR=/dev/shm CGO_ENABLED=0 go test -count=1 -v -timeout 2h -run '^TestPlantedBugs$$' ./internal/chaos -chaos.planted
 
 lint: deps ## check format and go vet
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
 	go vet -race $(TAGS) -cgocall=false $(RACED)
-	CGO_ENABLED=0 go vet ./oci/sysfilter ./internal/store ./internal/e2e $$(go list ./... | grep -E '$(PURE)')
-	go vet $(TAGS) -cgocall=false ./internal/chaos ./internal/lab
+	CGO_ENABLED=0 go vet ./oci/sysfilter ./internal/store ./internal/e2e ./internal/chaos ./internal/lab $$(go list ./... | grep -E '$(PURE)')
 	internal/web/node_modules/.bin/tsc -p internal/web
 
 man: ## write man pages into build/man (after make build)

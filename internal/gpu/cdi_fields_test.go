@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/internal/gpu/setup"
 )
 
 // TestCDIFields: what is done with each field of a site's CDI file, whatever stands
@@ -65,7 +67,7 @@ func TestCDIFields(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "site.json"), []byte(`{"cdiVersion":"1.1.0","kind":"example.com/rdma",`+text+`}`), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				in, err := newInjector(InjectorConfig{SpecDirs: []string{dir}, Devices: []string{"example.com/rdma=all"}})
+				in, err := newInjector(InjectorConfig{SpecDirs: []string{dir}, Injection: setup.Injection{Devices: []string{"example.com/rdma=all"}}})
 				if err != nil {
 					t.Fatal(err)
 				}

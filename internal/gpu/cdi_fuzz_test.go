@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/gpu/setup"
 )
 
 // FuzzCDI: whatever stands in a site's CDI file, a container gets its device or
@@ -19,7 +21,7 @@ func FuzzCDI(f *testing.F) {
 	f.Add([]byte("cdiVersion: &a [*a]\nkind: example.com/rdma"))
 	dir := f.TempDir()
 	const device = "example.com/rdma=all"
-	in, err := newInjector(InjectorConfig{SpecDirs: []string{dir}, Devices: []string{device}})
+	in, err := newInjector(InjectorConfig{SpecDirs: []string{dir}, Injection: setup.Injection{Devices: []string{device}}})
 	if err != nil {
 		f.Fatal(err)
 	}

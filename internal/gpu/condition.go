@@ -6,16 +6,9 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"gbatch/internal/gpu/setup"
 )
-
-// Limits say what of a GPU's links, clocks and memory is borne. The zero value
-// makes all checks.
-type Limits struct {
-	NVLinks   int           // that each GPU has to have; 0: as many as the one of its model that has most, if it ever had any
-	Throttled time.Duration // for how long its hardware may slow it down; 0: half a minute
-
-	SkipNVLink, SkipPCIe, SkipThrottle, SkipPages bool
-}
 
 // link is what a device says of its way to the machine.
 type link struct{ width, maxWidth, gen, maxGen int }
@@ -37,7 +30,7 @@ type condition struct {
 const hardwareSlows = nvml.ClocksThrottleReasonHwSlowdown | nvml.ClocksThrottleReasonHwThermalSlowdown | nvml.ClocksThrottleReasonHwPowerBrakeSlowdown
 
 // readCondition asks one device. What it does not support is as if all was well.
-func readCondition(handle nvml.Device, l Limits) condition {
+func readCondition(handle nvml.Device, l setup.Limits) condition {
 	c := condition{Links: -1}
 	if !l.SkipNVLink {
 		c.Links = activeLinks(handle)
@@ -112,7 +105,7 @@ type course struct {
 
 // judge says what is wrong with a device, and remembers what has to be. most is how
 // many NVLinks the device of its model has that has most.
-func (k *course) judge(c condition, l Limits, most int, now time.Time) fault {
+func (k *course) judge(c condition, l setup.Limits, most int, now time.Time) fault {
 	if f := k.nvlinks(c, l, most); f.Text != "" {
 		return f
 	}
@@ -144,7 +137,7 @@ func (k *course) judge(c condition, l Limits, most int, now time.Time) fault {
 
 // nvlinks judges the NVLinks. Machines connect some of their GPUs only: one that never
 // had a link is taken as it is, unless it is said how many there are.
-func (k *course) nvlinks(c condition, l Limits, most int) fault {
+func (k *course) nvlinks(c condition, l setup.Limits, most int) fault {
 	if c.Links < 0 {
 		return fault{}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"gbatch/internal/gpu/setup"
 )
 
 // What a device says over time, a reading every ten seconds, and what is made of each.
@@ -19,26 +21,26 @@ func TestJudge(t *testing.T) {
 		want string // part of the text; empty: well
 	}
 	tests := map[string]struct {
-		limits   Limits
+		limits   setup.Limits
 		most     int
 		readings []reading
 	}{
-		"nothing told":             {Limits{}, 0, []reading{{condition{Links: -1}, ""}}},
-		"a link goes and comes":    {Limits{}, 12, []reading{{condition{Links: 12}, ""}, {condition{Links: 11}, "1 of its 12 NVLinks are down"}, {condition{Links: 12}, ""}}},
-		"fewer than others":        {Limits{}, 18, []reading{{condition{Links: 17}, "1 of its 18 NVLinks"}}},
-		"not connected":            {Limits{}, 18, []reading{{condition{Links: 0}, ""}}},
-		"all links go":             {Limits{}, 18, []reading{{condition{Links: 18}, ""}, {condition{Links: 0}, "18 of its 18 NVLinks"}}},
-		"not connected, but asked": {Limits{NVLinks: 4}, 0, []reading{{condition{Links: 0}, "4 of its 4 NVLinks"}}},
-		"more than asked":          {Limits{NVLinks: 4}, 18, []reading{{condition{Links: 12}, ""}}},
-		"slow while it works": {Limits{}, 0, []reading{{condition{Links: -1, PCIe: slow, Busy: true}, "generation 4 with 8 lanes, and could be generation 4 with 16"},
+		"nothing told":             {setup.Limits{}, 0, []reading{{condition{Links: -1}, ""}}},
+		"a link goes and comes":    {setup.Limits{}, 12, []reading{{condition{Links: 12}, ""}, {condition{Links: 11}, "1 of its 12 NVLinks are down"}, {condition{Links: 12}, ""}}},
+		"fewer than others":        {setup.Limits{}, 18, []reading{{condition{Links: 17}, "1 of its 18 NVLinks"}}},
+		"not connected":            {setup.Limits{}, 18, []reading{{condition{Links: 0}, ""}}},
+		"all links go":             {setup.Limits{}, 18, []reading{{condition{Links: 18}, ""}, {condition{Links: 0}, "18 of its 18 NVLinks"}}},
+		"not connected, but asked": {setup.Limits{NVLinks: 4}, 0, []reading{{condition{Links: 0}, "4 of its 4 NVLinks"}}},
+		"more than asked":          {setup.Limits{NVLinks: 4}, 18, []reading{{condition{Links: 12}, ""}}},
+		"slow while it works": {setup.Limits{}, 0, []reading{{condition{Links: -1, PCIe: slow, Busy: true}, "generation 4 with 8 lanes, and could be generation 4 with 16"},
 			{condition{Links: -1, PCIe: slow}, "8 lanes"}, {condition{Links: -1, PCIe: whole}, ""}, {condition{Links: -1, PCIe: slow}, ""}}},
-		"saves power":        {Limits{}, 0, []reading{{condition{Links: -1, PCIe: old}, ""}, {condition{Links: -1, PCIe: whole, Busy: true}, ""}}},
-		"old while it works": {Limits{}, 0, []reading{{condition{Links: -1, PCIe: old, Busy: true}, "generation 1"}}},
-		"slowed for long": {Limits{}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: power}, ""}, {condition{Links: -1, Throttled: thermal}, ""},
+		"saves power":        {setup.Limits{}, 0, []reading{{condition{Links: -1, PCIe: old}, ""}, {condition{Links: -1, PCIe: whole, Busy: true}, ""}}},
+		"old while it works": {setup.Limits{}, 0, []reading{{condition{Links: -1, PCIe: old, Busy: true}, "generation 1"}}},
+		"slowed for long": {setup.Limits{}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: power}, ""}, {condition{Links: -1, Throttled: thermal}, ""},
 			{condition{Links: -1, Throttled: power}, "slowed it down for longer than 30s (it lacks power)"}, {condition{Links: -1}, ""}}},
-		"slowed at times": {Limits{}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1}, ""}, {condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1}, ""}}},
-		"slowed for less": {Limits{Throttled: 10 * time.Second}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: thermal}, "longer than 10s (it is too hot)"}}},
-		"waits for reset": {Limits{}, 0, []reading{{condition{Links: -1, Pending: true}, "waits to be set aside"}}},
+		"slowed at times": {setup.Limits{}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1}, ""}, {condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1}, ""}}},
+		"slowed for less": {setup.Limits{Throttled: 10 * time.Second}, 0, []reading{{condition{Links: -1, Throttled: thermal}, ""}, {condition{Links: -1, Throttled: thermal}, "longer than 10s (it is too hot)"}}},
+		"waits for reset": {setup.Limits{}, 0, []reading{{condition{Links: -1, Pending: true}, "waits to be set aside"}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +82,7 @@ func TestConditions(t *testing.T) {
 	b.lib.at(2).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{Gpu: 90}, nvml.SUCCESS }
 	b.poll()
 	b.want("waits to be set aside", "", "generation 5 with 4 lanes")
-	b.limits = Limits{SkipNVLink: true, SkipPCIe: true, SkipThrottle: true, SkipPages: true}
+	b.limits = setup.Limits{SkipNVLink: true, SkipPCIe: true, SkipThrottle: true, SkipPages: true}
 	b.now = b.now.Add(2 * wellFor)
 	b.poll()
 	b.want("", "", "")
@@ -101,7 +103,7 @@ func TestFaultsAreRemembered(t *testing.T) {
 	b.want("", "microcontroller halt (XID 62)")
 	again := func(boot string) {
 		t.Helper()
-		m, err := newMonitor(b.lib, Limits{}, Memory{File: file, Boot: boot}, nil)
+		m, err := newMonitor(b.lib, setup.Limits{}, Memory{File: file, Boot: boot}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
+	"gbatch/internal/gpu/setup"
 	"gbatch/oci"
 	"gbatch/oci/draft"
 	"gbatch/oci/handed"
@@ -220,7 +221,7 @@ func realNode(t testing.TB, n int, cfg InjectorConfig) (*Node, string) {
 	if cfg.SpecDirs == nil {
 		cfg.SpecDirs = []string{t.TempDir()}
 	}
-	monitor, err := newMonitor(sim.Server, Limits{}, Memory{}, nil)
+	monitor, err := newMonitor(sim.Server, setup.Limits{}, Memory{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +294,7 @@ func TestContainerWithoutGPUs(t *testing.T) {
 
 func TestContainerSimulated(t *testing.T) {
 	needContainers(t)
-	sim, err := ParseSimulation("h100:4")
+	sim, err := setup.ParseSimulation("h100:4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func TestContainerSimulated(t *testing.T) {
 func TestContainerSiteFiles(t *testing.T) {
 	needContainers(t)
 	dir := t.TempDir()
-	node, root := realNode(t, 2, InjectorConfig{SpecDirs: []string{dir}, Devices: []string{"example.com/rdma=all"}})
+	node, root := realNode(t, 2, InjectorConfig{SpecDirs: []string{dir}, Injection: setup.Injection{Devices: []string{"example.com/rdma=all"}}})
 	uuid := node.Inventory().GPUs[1].UUID
 	writeFile(t, filepath.Join(dir, "gpu.json"), fmt.Sprintf(`{"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": [
 	  {"name": %q, "containerEdits": {"env": ["SITE=gpu"], "deviceNodes": [{"path": "/dev/site", "hostPath": "%s/dev/nvidia1"}]}}]}`, uuid, root))
@@ -331,7 +332,7 @@ func TestContainerHook(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	hook := filepath.Join(t.TempDir(), "hook")
 	writeFile(t, hook, "#!/bin/sh\nexec >"+out+"\necho \"$1\"\ncat\necho\ngrep -o 'NVIDIA_[A-Z_]*=[^\"]*' config.json\n")
-	node, _ := realNode(t, 2, InjectorConfig{Mode: modeHook, Hook: hook})
+	node, _ := realNode(t, 2, InjectorConfig{Injection: setup.Injection{Mode: setup.Hook, Hook: hook}})
 	uuid := node.Inventory().GPUs[1].UUID
 	exit, log := runContainer(t, `echo $NVIDIA_VISIBLE_DEVICES $CUDA_VISIBLE_DEVICES`, nil,
 		func(s *specs.Spec) error { return node.Edits(s, []string{uuid}) })

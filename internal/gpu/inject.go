@@ -17,31 +17,19 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
+
+	"gbatch/internal/gpu/setup"
 )
 
-// Mode is how containers get their GPUs.
-type Mode string
-
-const (
-	// modeCDI writes device nodes, driver files and hooks into the spec, made
-	// in this process. It needs nothing on the node but the driver.
-	modeCDI Mode = "cdi"
-	// modeHook leaves all that to a prestart hook, NVIDIA's by default, which
-	// also sets the device rules of the container's cgroup.
-	modeHook Mode = "hook"
-)
-
-// defaultHook is the program of modeHook when none is configured.
+// defaultHook is the program of mode hook when none is configured.
 const defaultHook = "/usr/bin/nvidia-container-runtime-hook"
 
 // InjectorConfig is how a node's containers get GPUs. Lib and HookDir must be
 // set where there are GPUs; the zero value of anything else is the default.
 type InjectorConfig struct {
-	Lib  nvml.Interface
-	Mode Mode // default modeCDI
+	Lib nvml.Interface
 
-	// Hook is the program of modeHook. Default DefaultHook.
-	Hook string
+	setup.Injection
 
 	// HookDir is a directory of the daemon's own, where a link to this program
 	// is made that containers' hooks are run by.
@@ -51,10 +39,6 @@ type InjectorConfig struct {
 	// nvidia.com/gpu=UUID is used instead of what would be made here. Default:
 	// /etc/cdi and /var/run/cdi, the later one wins.
 	SpecDirs []string
-
-	// Devices are given to every container with GPUs beside them, by full CDI
-	// name, as "example.com/rdma=all". They must be in SpecDirs.
-	Devices []string
 
 	// Root is where the driver is installed. Default "/".
 	Root string
@@ -71,7 +55,7 @@ type injector struct {
 
 // newInjector checks the configuration and makes the link for hooks.
 func newInjector(cfg InjectorConfig) (*injector, error) {
-	cfg.Mode = cmp.Or(cfg.Mode, modeCDI)
+	cfg.Mode = cmp.Or(cfg.Mode, setup.CDI)
 	cfg.Hook = cmp.Or(cfg.Hook, defaultHook)
 	cfg.Root = cmp.Or(cfg.Root, "/")
 	if cfg.SpecDirs == nil {
@@ -83,11 +67,11 @@ func newInjector(cfg InjectorConfig) (*injector, error) {
 		return in, nil
 	}
 	switch cfg.Mode {
-	case modeHook:
+	case setup.Hook:
 		if _, err := exec.LookPath(cfg.Hook); err != nil {
 			return nil, fmt.Errorf("find GPU hook: %w: install nvidia-container-toolkit, or set gpu.mode to cdi", err)
 		}
-	case modeCDI:
+	case setup.CDI:
 		var err error
 		if in.hook, err = linkHook(cfg.HookDir); err != nil {
 			return nil, err
@@ -111,7 +95,7 @@ func (in *injector) edit(spec *specs.Spec, gpus []GPU) error {
 	slices.SortFunc(gpus, func(a, b GPU) int { return a.Index - b.Index })
 	if len(gpus) > 0 && !in.simulated() {
 		edit := in.editCDI
-		if in.cfg.Mode == modeHook {
+		if in.cfg.Mode == setup.Hook {
 			edit = in.editHook
 		}
 		if err := edit(spec, gpus); err != nil {

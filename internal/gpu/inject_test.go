@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"gbatch/internal/gpu/setup"
 	"gbatch/internal/node"
 )
 
@@ -49,7 +50,7 @@ func TestVisible(t *testing.T) {
 // neither by variables nor by mounts.
 func TestHookClaims(t *testing.T) {
 	lib := fake(t, "h100:2").Server // taken for real
-	in, err := newInjector(InjectorConfig{Lib: lib, Mode: modeHook, Hook: "/bin/true"})
+	in, err := newInjector(InjectorConfig{Lib: lib, Injection: setup.Injection{Mode: setup.Hook, Hook: "/bin/true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestHookClaims(t *testing.T) {
 func TestEditsRefuse(t *testing.T) {
 	lib := fake(t, "h100:2")
 	lib.at(1).GetTotalEccErrorsFunc = func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) { return 1, nvml.SUCCESS }
-	monitor, err := newMonitor(lib, Limits{}, Memory{}, nil)
+	monitor, err := newMonitor(lib, setup.Limits{}, Memory{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +106,12 @@ func TestEditsRefuse(t *testing.T) {
 
 func TestInjectorRefuses(t *testing.T) {
 	lib := fake(t, "h100:1").Server // taken for real
-	if _, err := newInjector(InjectorConfig{Lib: lib, Mode: modeHook, Hook: "/no/such/hook"}); err == nil || !strings.Contains(err.Error(), "install nvidia-container-toolkit") {
+	if _, err := newInjector(InjectorConfig{Lib: lib, Injection: setup.Injection{Mode: setup.Hook, Hook: "/no/such/hook"}}); err == nil || !strings.Contains(err.Error(), "install nvidia-container-toolkit") {
 		t.Errorf("hook that is not there: %v", err)
 	}
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "broken.yaml"), "kind: {")
-	in, err := newInjector(InjectorConfig{Lib: lib, HookDir: t.TempDir(), SpecDirs: []string{dir}, Devices: []string{"example.com/rdma=all"}})
+	in, err := newInjector(InjectorConfig{Lib: lib, HookDir: t.TempDir(), SpecDirs: []string{dir}, Injection: setup.Injection{Devices: []string{"example.com/rdma=all"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,42 +151,16 @@ func TestTegra(t *testing.T) {
 	}
 }
 
-func TestConfigValidate(t *testing.T) {
-	cases := map[string]struct {
-		cfg  InjectorConfig
-		want string
-	}{
-		"zero":    {InjectorConfig{}, ""},
-		"hook":    {InjectorConfig{Mode: modeHook, Hook: "/usr/bin/hook"}, ""},
-		"devices": {InjectorConfig{Devices: []string{"a.com/b=all"}}, ""},
-		"mode":    {InjectorConfig{Mode: "runtime"}, `mode: "runtime": use cdi or hook`},
-		"unused":  {InjectorConfig{Hook: "/usr/bin/hook"}, "hook: only used with mode hook"},
-		"device":  {InjectorConfig{Devices: []string{"a.com/b"}}, `devices: "a.com/b": write a CDI device as example.com/rdma=all`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			c := Config{Injector: tc.cfg}
-			got := ""
-			if err := c.Validate(); err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func FuzzParseSimulation(f *testing.F) {
 	for _, s := range []string{"h100:8", "a100:2, b200:2", "h100", "k80:-1", ",:"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		sim, err := ParseSimulation(s)
+		sim, err := setup.ParseSimulation(s)
 		if err != nil || len(sim) == 0 {
 			return
 		}
-		if len(sim) > maxSimulated {
+		if len(sim) > setup.MaxSimulated {
 			t.Fatalf("%d GPUs", len(sim))
 		}
 		if inv := discover(t, simulate(sim, "n", nil)); len(inv.GPUs) != len(sim) {

@@ -3,8 +3,10 @@ package gpu
 import (
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,6 +15,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/gpu/setup"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew")
@@ -20,7 +24,7 @@ var rewrite = flag.Bool("rewrite", false, "write golden files anew")
 // fake makes a machine of the model in spec whose GPUs tests may spoil.
 func fake(t testing.TB, spec string) *simulated {
 	t.Helper()
-	s, err := ParseSimulation(spec)
+	s, err := setup.ParseSimulation(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +194,11 @@ func TestInventoryMIG(t *testing.T) {
 }
 
 func TestSimulation(t *testing.T) {
+	if diff := cmp.Diff(setup.Models, slices.Sorted(maps.Keys(simulatedModels))); diff != "" {
+		t.Errorf("models that a configuration may name and those that are there (-want +got):\n%s", diff)
+	}
 	uuids := func(s, node string) (list []string) {
-		sim, err := ParseSimulation(s)
+		sim, err := setup.ParseSimulation(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,31 +216,6 @@ func TestSimulation(t *testing.T) {
 	}
 	if uuids("h100:4", "n2")[0] == first[0] {
 		t.Error("two nodes have the same GPU")
-	}
-}
-
-func TestParseSimulation(t *testing.T) {
-	cases := map[string]struct{ in, err string }{
-		"empty":   {"", ""},
-		"one":     {"h100:8", ""},
-		"several": {"a100:2, b200:2", ""},
-		"nocount": {"h100", `simulated GPUs "h100": write MODEL:N, as h100:8`},
-		"model":   {"k80:2", `simulated GPUs "k80:2": unknown model, use one of a100, b200, h100, h200`},
-		"zero":    {"h100:0", `simulated GPUs "h100:0": "0" is not a number of GPUs`},
-		"word":    {"h100:x", `simulated GPUs "h100:x": "x" is not a number of GPUs`},
-		"many":    {"h100:40,a100:25", `simulated GPUs "h100:40,a100:25": at most 64 in all`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, err := ParseSimulation(tc.in)
-			got := ""
-			if err != nil {
-				got = err.Error()
-			}
-			if diff := cmp.Diff(tc.err, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

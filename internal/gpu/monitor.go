@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"gbatch/internal/gpu/setup"
 )
 
 // monitor keeps an eye on a node's GPUs. Poll reads; every other method answers
@@ -19,7 +21,7 @@ type monitor struct {
 	lib nvml.Interface // nil: no GPUs
 	log *slog.Logger
 
-	limits Limits
+	limits setup.Limits
 	memory Memory
 	kept   map[string]remembered // by device, of memory; nil: not read yet
 
@@ -48,7 +50,7 @@ const hangAfter = time.Minute
 
 // newMonitor reads lib for the first time. lib is nil on a node without GPUs.
 // An error means that the driver lists nothing.
-func newMonitor(lib nvml.Interface, limits Limits, memory Memory, log *slog.Logger) (*monitor, error) {
+func newMonitor(lib nvml.Interface, limits setup.Limits, memory Memory, log *slog.Logger) (*monitor, error) {
 	m := &monitor{
 		lib: lib, log: log, limits: limits, memory: memory, Now: time.Now,
 		watch: map[string]bool{}, xids: map[string]fault{}, told: map[string]reports{}, course: map[string]*course{},

@@ -13,6 +13,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/gpu/setup"
 )
 
 // bench is a monitor over GPUs that a test spoils between two readings.
@@ -44,7 +46,7 @@ func newBench(t *testing.T, spec string) *bench {
 			},
 		}, nvml.SUCCESS
 	}
-	m, err := newMonitor(b.lib, Limits{}, Memory{}, slog.New(slog.NewTextHandler(&b.log, nil)))
+	m, err := newMonitor(b.lib, setup.Limits{}, Memory{}, slog.New(slog.NewTextHandler(&b.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestNoGPUs(t *testing.T) {
-	m, err := newMonitor(nil, Limits{}, Memory{}, nil)
+	m, err := newMonitor(nil, setup.Limits{}, Memory{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,26 +23,26 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"gbatch/internal/gpu/setup"
 )
 
 // Config is what a node is told of its GPUs. The zero value finds those of the
 // driver and gives them by CDI.
 type Config struct {
 	// Simulate pretends these GPUs instead of looking for real ones.
-	Simulate simulation
+	Simulate setup.Simulation
 	// NodeName makes simulated UUIDs differ from those of other nodes.
 	NodeName string
 	// NUMANodes of the machine, which simulated GPUs are spread over.
 	NUMANodes []int
 
 	// Limits say from when on a GPU takes no jobs.
-	Limits Limits
+	Limits setup.Limits
 
 	// Memory is where faults are kept over restarts.
 	Memory Memory
@@ -51,28 +51,6 @@ type Config struct {
 	Injector InjectorConfig
 
 	Log *slog.Logger // default slog.Default
-}
-
-// Validate reports what is wrong with mode and names, without looking at the
-// machine.
-func (c *Config) Validate() error {
-	var errs []error
-	if m := c.Injector.Mode; m != "" && m != modeCDI && m != modeHook {
-		errs = append(errs, fmt.Errorf("mode: %q: use cdi or hook", m))
-	}
-	if c.Injector.Hook != "" && !filepath.IsAbs(c.Injector.Hook) {
-		errs = append(errs, fmt.Errorf("hook: %q: must be an absolute path", c.Injector.Hook))
-	}
-	if c.Injector.Hook != "" && c.Injector.Mode != modeHook {
-		errs = append(errs, errors.New("hook: only used with mode hook"))
-	}
-	for _, d := range c.Injector.Devices {
-		kind, name, ok := strings.Cut(d, "=")
-		if !ok || name == "" || !strings.Contains(kind, "/") {
-			errs = append(errs, fmt.Errorf("devices: %q: write a CDI device as example.com/rdma=all", d))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Node is a node's GPUs: what there are, how they are, and how jobs get them.

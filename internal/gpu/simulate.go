@@ -2,9 +2,7 @@ package gpu
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,12 +15,11 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 	"github.com/google/uuid"
+
+	"gbatch/internal/gpu/setup"
 )
 
-// maxSimulated bounds the GPUs of one simulated node.
-const maxSimulated = 64
-
-// simulatedModels are the GPUs that can be pretended, and the machine whose
+// simulatedModels are those of setup.Models, and the machine whose
 // driver they come with.
 var simulatedModels = map[string]struct {
 	config  gpus.Config
@@ -34,44 +31,12 @@ var simulatedModels = map[string]struct {
 	"b200": {gpus.B200_SXM5_180GB, dgxb200.NewWithGPUs},
 }
 
-// simulation is what GPUs to pretend: a list of models, one for each GPU.
-type simulation []string
-
-// ParseSimulation reads MODEL:N, several of them separated by commas, as
-// "h100:8" or "a100:2,h200:2". An empty string is no simulation.
-func ParseSimulation(s string) (simulation, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, nil
-	}
-	var list simulation
-	for part := range strings.SplitSeq(s, ",") {
-		model, count, ok := strings.Cut(strings.TrimSpace(part), ":")
-		if !ok {
-			return nil, fmt.Errorf("simulated GPUs %q: write MODEL:N, as h100:8", part)
-		}
-		model = strings.ToLower(model)
-		if _, ok := simulatedModels[model]; !ok {
-			names := slices.Sorted(maps.Keys(simulatedModels))
-			return nil, fmt.Errorf("simulated GPUs %q: unknown model, use one of %s", part, strings.Join(names, ", "))
-		}
-		n, err := strconv.Atoi(count)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("simulated GPUs %q: %q is not a number of GPUs", part, count)
-		}
-		if len(list)+n > maxSimulated {
-			return nil, fmt.Errorf("simulated GPUs %q: at most %d in all", s, maxSimulated)
-		}
-		list = append(list, slices.Repeat(simulation{model}, n)...)
-	}
-	return list, nil
-}
-
 // simulate returns a library with the GPUs of s, those of one model
 // connected by NVLink. Their
 // UUIDs depend on the node's name and their place only: they outlive a restart,
 // and differ between nodes that share a machine. The GPUs are spread evenly
 // over numaNodes, the machine's own, so that jobs get cores near them.
-func simulate(s simulation, node string, numaNodes []int) nvml.Interface {
+func simulate(s setup.Simulation, node string, numaNodes []int) nvml.Interface {
 	configs := make([]gpus.Config, len(s))
 	for i, model := range s {
 		configs[i] = simulatedModels[model].config

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/client"
-	"gbatch/internal/gpu"
+	"gbatch/internal/gpu/setup"
 	"gbatch/internal/job"
 	"gbatch/internal/reach"
 	"gbatch/internal/settings"
@@ -116,7 +116,7 @@ func checkCapacity(c *Config, bad func(string, string, ...any)) {
 }
 
 func checkGPU(c *Config, bad func(string, string, ...any)) {
-	if _, err := c.GPUSettings(); err != nil {
+	if _, err := c.GPUs(); err != nil {
 		for line := range strings.Lines(err.Error()) {
 			key, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			bad("gpu."+key, "%s", text)
@@ -124,25 +124,22 @@ func checkGPU(c *Config, bad func(string, string, ...any)) {
 	}
 }
 
-// GPUSettings reads the gpu part of the configuration; each line of the
+// GPUs reads the gpu part of the configuration; each line of the
 // error begins with the key that is wrong.
-func (c *Config) GPUSettings() (gpu.Config, error) {
-	sim, err := gpu.ParseSimulation(c.GPU.Simulate)
+func (c *Config) GPUs() (setup.GPUs, error) {
+	sim, err := setup.ParseSimulation(c.GPU.Simulate)
 	if err != nil {
 		err = fmt.Errorf("simulate: %w", err)
 	}
-	g := gpu.Config{
-		Simulate: sim, NodeName: c.Name,
-		Limits: gpu.Limits{
+	s := setup.GPUs{
+		Simulate: sim,
+		Limits: setup.Limits{
 			NVLinks: c.Health.NVLinks, Throttled: time.Duration(c.Health.Throttled), SkipNVLink: !c.Health.Makes(CheckNVLink), SkipPCIe: !c.Health.Makes(CheckPCIe),
 			SkipThrottle: !c.Health.Makes(CheckThrottle), SkipPages: !c.Health.Makes(CheckPages),
 		},
-		Injector: gpu.InjectorConfig{
-			Mode: gpu.Mode(c.GPU.Mode), Hook: c.GPU.Hook, Devices: c.GPU.Devices,
-			HookDir: filepath.Join(c.StateDir, "hook"),
-		},
+		Injection: setup.Injection{Mode: setup.Mode(c.GPU.Mode), Hook: c.GPU.Hook, Devices: c.GPU.Devices},
 	}
-	return g, errors.Join(err, g.Validate())
+	return s, errors.Join(err, s.Injection.Validate())
 }
 
 func checkStorage(c *Config, bad func(string, string, ...any)) {

@@ -20,10 +20,20 @@ type nvidia struct{ node *gpu.Node }
 
 var _ Devices = nvidia{}
 
+// Setup is what the configuration says of the node's GPUs. Each line of the
+// error begins with the key of the configuration that is wrong.
+func Setup(c *config.Config) (gpu.Config, error) {
+	s, err := c.GPUs()
+	return gpu.Config{
+		Simulate: s.Simulate, NodeName: c.Name, Limits: s.Limits,
+		Injector: gpu.InjectorConfig{Injection: s.Injection, HookDir: filepath.Join(c.StateDir, "hook")},
+	}, err
+}
+
 // Open finds the node's GPUs. With an error there are none to give, and
 // what runs here can still be looked after.
 func Open(cfg *config.Config, boot string, nodes []cgroups.Node, log *slog.Logger) (Devices, error) {
-	c, err := cfg.GPUSettings()
+	c, err := Setup(cfg)
 	if err != nil {
 		panic(err) // the configuration was checked
 	}

@@ -18,6 +18,7 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/gpu"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/identity"
 	"gbatch/internal/noded/program"
@@ -377,7 +378,7 @@ func checkSkew(ctx context.Context, ctl *client.Client) []finding {
 
 // checkGPUs is the preflight's view.
 func checkGPUs(_ context.Context, c *config.Config) []finding {
-	cfg, err := c.GPUSettings()
+	cfg, err := devices.Setup(c)
 	if err != nil {
 		return broken("correct the configuration", "gpu.%v", err)
 	}
