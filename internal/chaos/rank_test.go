@@ -90,8 +90,8 @@ func (m *machine) status(r *rank) node.RankStatus {
 	}
 	if r.exit != nil && r.endedIn == m.boots { // as the production's node does it: the clock may have been set since
 		e := *r.exit
-		e.OnClock(m.wall().UnixMilli() - m.steady().Milliseconds())
 		s.Exit = &e
+		s.OnClock(m.wall().UnixMilli() - m.steady().Milliseconds())
 	}
 	if r.exit != nil && r.endedIn != m.boots && r.ahead != time.Duration(m.ahead.Load()) {
 		m.w.audit.unclear(r.id.Job)

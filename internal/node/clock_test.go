@@ -24,6 +24,11 @@ func TestOnClock(t *testing.T) {
 			got := tc.end
 			got.OnClock(tc.now)
 			got.OnClock(tc.now)
+			end := tc.end
+			said := RankStatus{Phase: PhaseEnded, StartedMS: end.StartedMS, Exit: &end}
+			if said.OnClock(tc.now); said.StartedMS != tc.want.StartedMS {
+				t.Errorf("of the rank it is said that it began at %d, want %d", said.StartedMS, tc.want.StartedMS)
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -75,6 +75,9 @@ func (e *Exit) OnClock(wallMS int64) {
 func (s *RankStatus) OnClock(wallMS int64) {
 	if s.Exit != nil {
 		s.Exit.OnClock(wallMS)
+		if s.Exit.StartedMS > 0 {
+			s.StartedMS = s.Exit.StartedMS // else it would begin after its end
+		}
 	} else if by := wallMS - s.WallMS; s.WallMS != 0 && s.StartedMS > 0 && (by <= -1000 || by >= 1000) {
 		s.StartedMS, s.WallMS = s.StartedMS+by, wallMS
 	}
