@@ -185,11 +185,11 @@ func (a *audit) untrue(j *state.Job) string {
 }
 
 // unseen is for how much longer than its programs ran a job may be taken to have run: what ended unheard ended with its lease, which
-// began with the last contact or, where a controller was not there, up to a minute after the last note of one. Clocks that
-// agree again count up to a twentieth more.
+// began with the last contact or, where a controller was not there, up to a minute after the last note of one, which
+// may be a minute after that contact and not name the node. Clocks that agree again count up to a twentieth more.
 func (a *audit) unseen(j *state.Job) time.Duration {
 	const late = 30 * time.Second // messages, and an end of which nobody says when it was
-	return time.Duration(j.Tries)*(a.lease+time.Minute+late) + a.ranFor(j)/10
+	return time.Duration(j.Tries)*(a.lease+2*time.Minute+late) + a.ranFor(j)/10
 }
 
 // ranFor is how long the programs of all attempts of a job ran, of each attempt the longest.
