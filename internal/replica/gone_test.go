@@ -52,7 +52,7 @@ func patientTrio(t *testing.T) (all []*member, log *words) {
 		}
 	}
 	for _, m := range all {
-		// A member that does not know of the others yet votes for none of them.
+		// Who stands is the first in the list, so all have it.
 		until(t, m.name+" knows who leads, and the others", func() bool {
 			known, err := m.r.Members()
 			return err == nil && m.r.Leader() == "a" && len(known) == len(all)
