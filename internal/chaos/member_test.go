@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/replica"
+	"gbatch/internal/state"
 	"gbatch/internal/store"
 	"gbatch/sched"
 )
@@ -235,17 +236,13 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	stop := context.AfterFunc(e.ctx, p.kill)
 	defer stop()
 	m.w.audit.started(p)
-	m.mu.Lock()
-	if m.elector == e {
-		m.proc = p
+	if all, err := p.given(); err != nil {
+		return err
+	} else if all {
+		m.serves(e, p)
+	} else {
+		m.closed.Go(func() { p.give(); m.serves(e, p) })
 	}
-	m.mu.Unlock()
-	m.closed.Go(func() { // so that nobody is given ids while others wait for theirs, and not in the loop's first turn or after it
-		_ = sleep(p.ctx, time.Millisecond)
-		for i := range m.w.clients {
-			_, _ = p.ids.Of(fmt.Sprintf("user%d", i), nil) // another one leads
-		}
-	})
 	others := controllers.New(e, m.conf, m.w.log)
 	others.Useless = p.loop.Useless
 	others.Reach = func(ctx context.Context, address string) bool {
@@ -262,6 +259,34 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	}
 	m.mu.Unlock()
 	return err
+}
+
+// serves has others ask a process, if it has not ended.
+func (m *member) serves(e *elector, p *process) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.elector == e && p.ctx.Err() == nil {
+		m.proc = p
+	}
+}
+
+// given says whether all users have their ids.
+func (p *process) given() (all bool, err error) {
+	n := 0
+	err = p.store.All(state.KindIDs, func(state.Record) error { n++; return nil })
+	return n >= p.w.clients, err
+}
+
+// give gives users their ids before anybody asks this process for something: that takes time, and who waits for a lock meanwhile
+// keeps the bubble's clock from going on. It is not done in the loop's first turn.
+func (p *process) give() {
+	for i := 0; i < p.w.clients && sleep(p.ctx, time.Millisecond) == nil; {
+		if _, err := p.ids.Of(fmt.Sprintf("user%d", i), nil); err == nil {
+			i++
+		} else if sleep(p.ctx, time.Second) != nil { // its disk is full
+			return
+		}
+	}
 }
 
 // reaches says whether another member answers.
