@@ -38,5 +38,7 @@ type JoinFile struct {
 	NewController
 	Keys map[string][]byte `json:"keys"` // by file
 
+	Entry uint64 `json:"entry,omitempty"` // of the common log: until it has that it votes for nobody; 0: of an older controller
+
 	PatienceS int64 `json:"patienceS,omitempty"` // how long the one that leads may be silent, which all shall have alike; 0: the default
 }

@@ -14,7 +14,7 @@ type ballot struct {
 // stand asks the others for their votes. Handed: who leads wants it.
 func (e *elector) stand(handed bool) {
 	e.mu.Lock()
-	if e.seat(e.m.id) != counts {
+	if e.seat(e.m.id) != counts || !e.kept.votes() {
 		e.mu.Unlock()
 		return
 	}
@@ -63,8 +63,7 @@ func (e *elector) vote(q ballot) answer {
 	}
 	e.mu.Lock()
 	unheard := e.role != leads && (e.leader < 0 || e.w.now()-e.heard >= patience) || q.handed
-	stranger := e.kept.seated() && e.seat(q.from) != counts
-	if q.term < e.kept.term || !unheard || stranger {
+	if q.term < e.kept.term || !unheard || !e.kept.votes() {
 		defer e.mu.Unlock()
 		return answer{term: e.kept.term}
 	}

@@ -30,6 +30,7 @@ type kept struct {
 	there     bool // the directory is
 	term      uint64
 	voted     int    // for which member in that term; -1: for none
+	from      int    // the entry by which it was added: before it has that it votes for nobody
 	first     int    // the entry before the log
 	firstTerm uint64 // of that
 	seats     seats  // after that
@@ -48,6 +49,9 @@ func (k *kept) after(unsynced int) *kept {
 	out.synced = out.last()
 	return &out
 }
+
+// votes says whether the member votes.
+func (k *kept) votes() bool { return k.last() >= k.from }
 
 // last is the last entry.
 func (k *kept) last() int { return k.first + len(k.log) }

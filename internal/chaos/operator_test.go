@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -240,17 +241,34 @@ func (m *member) replace(later time.Duration) {
 	_ = m.w.sleep(later)
 	in := m.id < m.w.controllers || was == away
 	m.away(0, 0, func() {
-		m.kept, m.disk, m.unsound = &kept{voted: -1, there: in}, m.disk.empty(), ""
+		m.kept, m.disk, m.unsound = &kept{voted: -1, there: in, from: math.MaxInt}, m.disk.empty(), ""
 	})
 	if in {
 		m.asks(func(_ *process, e *elector) bool {
 			seat := e.seatOf(m.id)
-			return seat != 0 && (seat != away || e.Add(replica.Member{Name: m.name(), Address: m.name()}) == nil)
+			added := seat != 0 && (seat != away || e.Add(replica.Member{Name: m.name(), Address: m.name()}) == nil)
+			if added {
+				m.joinedBy(e.Agreed())
+			}
+			return added
 		})
 		// Until its word counts the site may live by two, and does not survive the loss of one.
 		m.asks(func(_ *process, e *elector) bool { return e.seatOf(m.id) == counts })
 		m.w.audit.saw("controllers added")
 	}
+}
+
+// joinedBy is the entry that the operator was told when the member was added.
+func (m *member) joinedBy(entry uint64) {
+	if e := m.part(); e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.kept.from = int(entry)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept.from = int(entry)
 }
 
 // remove takes a controller out, whichever leads.

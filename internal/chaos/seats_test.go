@@ -38,12 +38,6 @@ func (k *kept) of(last int) (seats, int) {
 	return k.seats, k.first
 }
 
-// seated says that it is known who is a member.
-func (k *kept) seated() bool {
-	s, _ := k.of(k.last())
-	return s != ""
-}
-
 // seat is called with the lock.
 func (e *elector) seat(i int) byte {
 	if s, _ := e.kept.of(e.kept.last()); s != "" {
@@ -117,6 +111,13 @@ func (e *elector) Members() (out []replica.Member, err error) {
 		}
 	}
 	return out, nil
+}
+
+// Agreed is the last entry that a majority is known to have.
+func (e *elector) Agreed() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return uint64(e.commit)
 }
 
 // Add has another member take part.

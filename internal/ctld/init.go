@@ -40,5 +40,5 @@ func InitMember(c site.Config, f *api.JoinFile) error {
 	if c.Replica == nil || c.Replica.Name != f.Name || c.Replica.Address() != f.Address {
 		return fmt.Errorf("the configuration must say `replica: {name: %s, listen: %q}`, or advertise that address", f.Name, f.Address)
 	}
-	return errors.Join(backup.PutKeys(c.Dir, f.Keys), replica.MakeDir(filepath.Join(c.Dir, site.ReplicaDir)))
+	return errors.Join(backup.PutKeys(c.Dir, f.Keys), replica.MakeDir(filepath.Join(c.Dir, site.ReplicaDir), f.Entry))
 }

@@ -22,6 +22,9 @@ func (r *Replica) Leads() <-chan bool { return r.raft.LeaderCh() }
 // Failed gives the error by which this member cannot go on: the process must end.
 func (r *Replica) Failed() <-chan error { return r.fsm.Failed() }
 
+// Agreed is the last entry of the common log that a majority is known to have.
+func (r *Replica) Agreed() uint64 { return r.raft.CommitIndex() }
+
 // Applied is the place in the common log up to which this member has all records.
 func (r *Replica) Applied() uint64 { return r.raft.AppliedIndex() }
 

@@ -21,7 +21,7 @@ import (
 func TestShortenedLog(t *testing.T) {
 	r := &Replica{cfg: Config{Log: slog.New(slog.DiscardHandler)}}
 	dir := t.TempDir()
-	if err := MakeDir(dir); err != nil {
+	if err := MakeDir(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	log, err := r.openLog(dir)

@@ -91,10 +91,14 @@ func (r *Replica) open() error {
 	if err != nil {
 		return err
 	}
+	from, err := joinedBy(r.cfg.Dir)
+	if err != nil {
+		return err
+	}
 	r.fsm.clock.goOn(filepath.Join(r.cfg.Dir, heardFile))
 	conf := r.raftConfig()
 	conf.NoSnapshotRestoreOnStart = origin != OfCopy
-	if err := r.newRaft(conf, snaps); err != nil {
+	if err := r.newRaft(conf, snaps, ballots{r.wal, r.fsm, from}); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -118,7 +122,7 @@ func exists(path string) bool {
 // found makes a log whose only member this is, and whose beginning is its store.
 func (r *Replica) found() (err error) {
 	dir := r.cfg.Dir + founding // from here on, what is broken off is begun anew
-	if err := errors.Join(os.RemoveAll(dir), MakeDir(dir), syncDir(filepath.Dir(dir))); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), MakeDir(dir, 0), syncDir(filepath.Dir(dir))); err != nil {
 		return err
 	}
 	if err := store.Found(r.cfg.Store); err != nil {
@@ -179,13 +183,13 @@ func (r *Replica) openLog(dir string) (*wal.WAL, error) {
 
 // newRaft begins to take part. The library panics where the log on disk has
 // entries that cannot be read.
-func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore) (err error) {
+func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore, stable raft.StableStore) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
 			err = fmt.Errorf("the common log in %s cannot be read: %v. Take this controller out by `gadm controllers remove %s` on another one, empty its directory, and add it again (docs/controllers.md)", r.cfg.Dir, why, r.cfg.Name)
 		}
 	}()
-	r.raft, err = raft.NewRaft(conf, r.fsm, heard{r.wal, r.fsm}, r.wal, snaps, r.trans)
+	r.raft, err = raft.NewRaft(conf, r.fsm, heard{r.wal, r.fsm}, stable, snaps, r.trans)
 	select {
 	case why := <-r.fsm.failed: // the library only says that the last copy of a store cannot be loaded
 		err = errors.Join(err, why)
@@ -196,9 +200,6 @@ func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore) (err erro
 
 // logDir is where a directory of the common log has its entries.
 const logDir = "wal"
-
-// MakeDir makes the directory of a member that gets all from the others.
-func MakeDir(dir string) error { return os.MkdirAll(filepath.Join(dir, logDir), 0o700) }
 
 func (r *Replica) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()

@@ -39,7 +39,7 @@ func newMember(t *testing.T, name string) *member {
 
 // joins prepares a member that gets its store from the others.
 func (m *member) joins() *member {
-	if err := MakeDir(filepath.Join(m.dir, "log")); err != nil {
+	if err := MakeDir(filepath.Join(m.dir, "log"), 0); err != nil {
 		m.t.Fatal(err)
 	}
 	return m
@@ -319,7 +319,7 @@ func TestOneSite(t *testing.T) {
 func TestFoundingBrokenOff(t *testing.T) {
 	t.Parallel()
 	a := newMember(t, "a")
-	if err := errors.Join(MakeDir(filepath.Join(a.dir, "log")+founding), store.Found(store.Config{Dir: filepath.Join(a.dir, "store")})); err != nil {
+	if err := errors.Join(MakeDir(filepath.Join(a.dir, "log")+founding, 0), store.Found(store.Config{Dir: filepath.Join(a.dir, "store")})); err != nil {
 		t.Fatal(err)
 	}
 	a.start()

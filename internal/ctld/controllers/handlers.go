@@ -93,7 +93,7 @@ func (h *Handlers) Add(ctx context.Context, in *addInput) (*api.JoinFile, error)
 	if err := h.Members.Add(replica.Member{Name: in.Body.Name, Address: in.Body.Address}); err != nil {
 		return nil, err
 	}
-	return &api.JoinFile{NewController: in.Body, Keys: keys, PatienceS: h.Members.patience}, nil
+	return &api.JoinFile{NewController: in.Body, Keys: keys, Entry: h.Members.Agreed(), PatienceS: h.Members.patience}, nil
 }
 
 type nameInput struct {

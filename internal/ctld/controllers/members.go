@@ -17,7 +17,8 @@ import (
 // Replicas are this controller's part among several.
 type Replicas interface {
 	Members() ([]replica.Member, error)
-	Settle() error // nil: those that Members gave before are agreed on
+	Settle() error  // nil: those that Members gave before are agreed on
+	Agreed() uint64 // the last entry that a majority is known to have
 	Add(replica.Member) error
 	Remove(name string) error
 	Transfer(to string) error

@@ -40,6 +40,8 @@ func (m *members) Add(x replica.Member) error {
 
 func (m *members) Remove(string) error { return nil }
 
+func (m *members) Agreed() uint64 { return 1 }
+
 func (m *members) Transfer(to string) error {
 	m.lead = append(m.lead, to)
 	if to == m.fail {

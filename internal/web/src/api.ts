@@ -642,6 +642,7 @@ export type JobList = {
 
 export type JoinFile = {
   address: string
+  entry?: number
   keys: Record<string, string>
   name: string
   patienceS?: number
