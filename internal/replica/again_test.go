@@ -25,9 +25,7 @@ func TestBegunAnew(t *testing.T) {
 			for _, m := range []*member{b, c} {
 				m.start()
 				defer func() { m.stop() }()
-				if err := a.r.Add(Member{Name: m.name, Address: m.address, Voter: true}); err != nil {
-					t.Fatal(err)
-				}
+				takesPart(t, m, a, b, c)
 			}
 			until(t, "the records of before on b", func() bool { return b.has(before) == before })
 			b.stop()

@@ -74,7 +74,7 @@ func TestOldLeader(t *testing.T) {
 	for _, m := range []*member{b, c} {
 		m.start()
 		defer func() { m.stop() }()
-		until(t, m.name+" takes part", func() bool { return a.r.Add(Member{Name: m.name, Address: m.address, Voter: true}) == nil })
+		takesPart(t, m, a, b, c)
 	}
 	until(t, "something is stored", func() bool {
 		if err := lead.Store.Commit([]state.Record{jobRecord(0)}); err == nil {

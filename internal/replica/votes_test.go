@@ -19,17 +19,13 @@ func TestNewMemberIsElected(t *testing.T) {
 			m.stop()
 		}
 	})
-	add := func(m *member) {
+	for _, m := range []*member{b, c} {
 		m.start()
-		until(t, m.name+" takes part", func() bool {
-			l, _ := leader(t, all...)
-			return l.r.Add(Member{Name: m.name, Address: m.address, Voter: true}) == nil
-		})
+		takesPart(t, m, all...)
 	}
-	add(b)
-	add(c)
 	b.stop()
-	add(d)
+	d.start()
+	takesPart(t, d, all...)
 	var rest *member
 	until(t, "d alone of those that are left has an entry", func() bool {
 		for _, m := range []*member{a, c} {
