@@ -16,7 +16,7 @@ func TestAttach(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	file := s.write(doc{name: "shell", command: []string{"sh", "-i"}}.json())
 	tm := s.program("gsubmit", 40, 100, "--interactive", file)
-	before := tm.state()
+	before := tm.before
 	tm.shows(`submitted job 1`)
 	tm.shows(`# `)
 	tm.types("tty; stty size; echo $((6*7))\n")

@@ -71,6 +71,7 @@ type terminal struct {
 	master console.Console
 	slave  *os.File
 	cmd    *exec.Cmd
+	before string // its settings before the program began
 
 	mu  sync.Mutex
 	out []byte
@@ -101,6 +102,7 @@ func (s *site) program(name string, height, width uint16, args ...string) *termi
 	tm.cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "TERM=vt100", "XDG_CONFIG_HOME="+s.dir+"/home")
 	tm.cmd.Stdin, tm.cmd.Stdout, tm.cmd.Stderr = slave, slave, slave
 	tm.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	tm.before = tm.state()
 	if err := tm.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func TestExecTerminal(t *testing.T) {
 	id := s.submit(doc{command: idle})
 	s.waitRunning(id)
 	tm := s.atTerminal(41, 101, id)
-	before := tm.state()
+	before := tm.before
 	tm.types("tty; stty size; echo $TERM-\n")
 	tm.shows(`/dev/pts/0`)
 	tm.shows(`41 101`)

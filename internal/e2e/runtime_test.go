@@ -26,6 +26,7 @@ func TestOtherRuntimes(t *testing.T) {
 			}
 			through := s.submit(walled(sh("trap 'exit 9' TERM; echo begun; while [ ! -e /project_ghent/go ]; do sleep 0.1; done; cat /project_ghent/go; exit 4")))
 			eventually(t, "it has begun", func() bool { return s.run("glog", through).out == "begun\n" })
+			s.waitRunning(through) // its log may be there first
 			if out := s.must("gexec", through, "--", "sh", "-c", "id -u; cat /proc/1/comm; exit 0"); !strings.HasPrefix(out, "0\n") {
 				t.Errorf("a command beside it: %q", out)
 			}
