@@ -138,7 +138,11 @@ func (c *machineOfController) open() (p *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.openOn(st, loop.OpenClockBy(filepath.Join(c.w.dir, "clock"), "boot", c.readings(), c.w.log), nil, nil)
+	p, err = c.openOn(st, loop.OpenClockBy(filepath.Join(c.w.dir, "clock"), "boot", c.readings(), c.w.log), nil, nil)
+	if err != nil {
+		err = errors.Join(err, st.Close())
+	}
+	return p, err
 }
 
 // openOn puts a process together that stores there. Lead is of one of several, which has followed with some jobs.
