@@ -13,15 +13,7 @@ import (
 // a, itself and c, and asks c for its vote: the two would lead, and lack what a and d have agreed on.
 func TestNewcomerVotesForNobody(t *testing.T) {
 	t.Parallel()
-	a, b, c, d := newMember(t, "a"), newMember(t, "b").joins(), newMember(t, "c").joins(), newMember(t, "d").joins()
-	a.start()
-	leader(t, a)
-	all := []*member{a, b, c, d}
-	t.Cleanup(func() {
-		for _, m := range all {
-			m.stop()
-		}
-	})
+	a, b, c, d, all := four(t)
 	asked := func(what string, ok func(*Lead, *Replica) bool) { // of who leads
 		t.Helper()
 		until(t, what, func() bool { m, lead := leader(t, all...); return ok(lead, m.r) })

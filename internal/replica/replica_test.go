@@ -120,6 +120,20 @@ func leader(t *testing.T, all ...*member) (*member, *Lead) {
 	return found, lead
 }
 
+// four are members of which the first leads, and the others do not run yet.
+func four(t *testing.T) (a, b, c, d *member, all []*member) {
+	a, b, c, d = newMember(t, "a"), newMember(t, "b").joins(), newMember(t, "c").joins(), newMember(t, "d").joins()
+	a.start()
+	leader(t, a)
+	all = []*member{a, b, c, d}
+	t.Cleanup(func() {
+		for _, m := range all {
+			m.stop()
+		}
+	})
+	return a, b, c, d, all
+}
+
 // takesPart has a member that runs take part, whoever leads: on a machine under load that may change.
 func takesPart(t *testing.T, m *member, all ...*member) {
 	t.Helper()

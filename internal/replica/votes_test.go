@@ -10,15 +10,7 @@ import (
 // that are left only the newest has the last entry, and leads.
 func TestNewMemberIsElected(t *testing.T) {
 	t.Parallel()
-	a, b, c, d := newMember(t, "a"), newMember(t, "b").joins(), newMember(t, "c").joins(), newMember(t, "d").joins()
-	a.start()
-	leader(t, a)
-	all := []*member{a, b, c, d}
-	t.Cleanup(func() {
-		for _, m := range all {
-			m.stop()
-		}
-	})
+	a, b, c, d, all := four(t)
 	for _, m := range []*member{b, c} {
 		m.start()
 		takesPart(t, m, all...)

@@ -73,7 +73,7 @@ func jobJSON(v table.View) func(*row) object {
 			"time_limit": r.LimitS / 60, "time_minimum": r.LimitMinS / 60, "priority": r.priority(), "nice": -r.Job.Priority,
 			"nodes": human.Hosts(r.Nodes), "node_count": jobs.NumNodes(&r.Job), "cpus": r.CPUs, "tasks": number(text(rowTasks)), "batch_flag": true, "batch_host": text(rowFirstNode),
 			"minimum_cpus_per_node": r.CPUs / max(r.NumNodes, 1), "minimum_tmp_disk_per_node": 0, "memory_per_node": r.memPerNode() >> 20, "memory_per_cpu": nil, "cpus_per_task": number(text(rowCPUsPerTask)),
-			"tres_per_node": r.gresPerNode(), "tres_req_str": r.tres(), "tres_alloc_str": rowTRESAlloc(&v, r),
+			"tres_per_node": r.gresPerNode(), "tres_req_str": rowTRES(&v, r), "tres_alloc_str": rowTRESAlloc(&v, r),
 			"dependency": text(rowDependency), "comment": text(rowComment), "features": text(rowFeatures), "required_nodes": text(rowReqNodes), "excluded_nodes": text(rowExcNodes),
 			"command": text(rowCommand), "container": text(rowImage), "current_working_directory": text(rowWorkDir), "resv_name": text(rowReservation),
 			"standard_input": text(rowStdIn), "standard_output": text(rowStdOut), "standard_error": text(rowStdErr),

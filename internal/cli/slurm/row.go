@@ -250,10 +250,13 @@ func (r *row) gresPerNode() string {
 
 func rowGres(_ *table.View, r *row) string { return cmp.Or(r.gresPerNode(), "N/A") }
 
-// tres is what a job has, or asks for, in Slurm's words.
-func (r *row) tres() string {
+// rowTRES is what a job has, or asks for, in Slurm's words.
+func rowTRES(v *table.View, r *row) string {
 	mem := ",mem=" + mebibytes(r.MemBytes)
-	if r.step != nil && r.MemBytes == 0 {
+	switch {
+	case r.MemBytes > 0 && v.Unit != 0:
+		mem = ",mem=" + amount(v, r.MemBytes, 'M')
+	case r.MemBytes == 0 && r.step != nil:
 		mem = "" // what srun starts shares its job's
 	}
 	s := fmt.Sprintf("cpu=%d%s,node=%d", r.CPUs, mem, jobs.NumNodes(&r.Job))
@@ -261,13 +264,6 @@ func (r *row) tres() string {
 		s += ",gres/gpu=" + strconv.FormatFloat(r.GPUs, 'f', -1, 64)
 	}
 	return s
-}
-
-func rowTRES(v *table.View, r *row) string {
-	if v.Unit != 0 && r.MemBytes > 0 {
-		return strings.Replace(r.tres(), ",mem="+mebibytes(r.MemBytes), ",mem="+amount(v, r.MemBytes, 'M'), 1)
-	}
-	return r.tres()
 }
 
 func rowTRESAlloc(v *table.View, r *row) string {

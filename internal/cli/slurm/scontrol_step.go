@@ -38,7 +38,7 @@ func (c *control) showSteps(ctx context.Context, args []string) error {
 
 // stepText is one step as scontrol shows it.
 func stepText(v *table.View, r *row) string {
-	tres := r.tres()
+	tres := rowTRES(v, r)
 	if r.step.name == batchStep {
 		tres = none
 	}

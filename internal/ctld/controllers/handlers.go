@@ -35,7 +35,7 @@ func (h *Handlers) List(context.Context, *listInput) (*api.ControllerList, error
 	}
 	list, err := h.Members.list()
 	if err == nil {
-		err = h.settled()
+		err = h.settle()
 	}
 	if err != nil {
 		return nil, err
@@ -43,13 +43,22 @@ func (h *Handlers) List(context.Context, *listInput) (*api.ControllerList, error
 	return &api.ControllerList{Controllers: list}, nil
 }
 
-// settled is nil where the controllers that were just listed are agreed on. A change that is not may come to nothing: whoever
+// settle is nil where the controllers that were just listed are agreed on. A change that is not may come to nothing: whoever
 // took it for done would empty a machine that still counts, or rely on one that does not count yet.
-func (h *Handlers) settled() error {
+func (h *Handlers) settle() error {
 	if err := h.Members.Settle(); err != nil {
 		return api.Errorf(api.CodeUnavailable, "a majority of the controllers does not agree at the moment on who they are: %v", err).WithHint("try again; a majority must run and reach each other")
 	}
 	return nil
+}
+
+// settled are the controllers that are agreed on.
+func (h *Handlers) settled() ([]replica.Member, error) {
+	all, err := h.Members.Replicas.Members()
+	if err == nil {
+		err = h.settle()
+	}
+	return all, err
 }
 
 type addInput struct{ Body api.NewController }
@@ -68,10 +77,7 @@ func (h *Handlers) Add(ctx context.Context, in *addInput) (*api.JoinFile, error)
 	if _, _, err := net.SplitHostPort(in.Body.Address); err != nil {
 		return nil, api.Errorf(api.CodeBadRequest, "%q: want HOST:PORT by which the other controllers reach it, as c2.example.org:7078", in.Body.Address)
 	}
-	all, err := h.Members.Replicas.Members()
-	if err == nil {
-		err = h.settled()
-	}
+	all, err := h.settled()
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +153,7 @@ func (h *Handlers) known(name string) error {
 	if h.Members == nil {
 		return alone()
 	}
-	all, err := h.Members.Replicas.Members()
-	if err == nil {
-		err = h.settled()
-	}
+	all, err := h.settled()
 	if err != nil {
 		return err
 	}
