@@ -56,6 +56,7 @@ func (m *Machine) Begin(k Kept) (Origin, error) {
 	m.mu.Lock()
 	m.st = st
 	m.mu.Unlock()
+	m.clock.hear(st.Shown()) // the store may be another one's, with no entry after it in the log
 	// Where the process ended when it had received another member's store and before that was in the place of its own,
 	// what comes after that in the log would be applied to one that lacks what came before.
 	at, err := k.Copy()

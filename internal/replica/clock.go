@@ -62,9 +62,11 @@ func (c *commonClock) goOn(path string) {
 	if err != nil || r.Boot == "" || r.Boot != c.boot {
 		return
 	}
-	c.steady = c.read()
-	c.kept, c.keptAt = time.Duration(r.AheadMS)*time.Millisecond, c.steady
-	c.nowMS = (c.steady + c.kept).Milliseconds()
+	now := c.read()
+	c.kept, c.keptAt = time.Duration(r.AheadMS)*time.Millisecond, now
+	if nowMS := (now + c.kept).Milliseconds(); nowMS > c.nowMS {
+		c.nowMS, c.steady = nowMS, now
+	}
 }
 
 // hear takes in what the clock of who leads has shown. What is applied was mostly heard of

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"bytes"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"gbatch/internal/store"
 )
 
 // steadyClock is a machine's clock from boot as a test sets it.
@@ -107,3 +111,72 @@ func TestHeardIsKeptSeldom(t *testing.T) {
 		t.Errorf("the clock has come to %d after a restart, want 3660000", got)
 	}
 }
+
+// TestHeardByCopy: a member that gets another one's store, and no entry after it, goes on from where the clock of who led had
+// come, also after a start between.
+func TestHeardByCopy(t *testing.T) {
+	const shown = 7_200_000
+	dir := t.TempDir()
+	opened := func(name string, at time.Duration) *Machine {
+		c := store.Config{Dir: filepath.Join(dir, name)}
+		return NewMachine(c, func() time.Duration { return at }, slog.New(slog.DiscardHandler))
+	}
+	closed := func(m *Machine) {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	from := opened("a", time.Hour)
+	defer closed(from)
+	if err := store.Found(from.store); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := from.Begin(logThere{}); err != nil {
+		t.Fatal(err)
+	}
+	var batch []byte
+	if err := from.st.Lead(func(b []byte) error { batch = bytes.Clone(b); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if said := from.Apply(&raft.Log{Index: 3, Term: 1, Data: newEntry(1, shown, batch)}); said != stored(3) {
+		t.Fatal(said)
+	}
+	snap, err := from.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent sentCopy
+	if err := snap.Persist(&sent); err != nil {
+		t.Fatal(err)
+	}
+	to := opened("b", time.Minute)
+	if err := to.Restore(io.NopCloser(&sent.Buffer)); err != nil {
+		t.Fatal(err)
+	}
+	if got := to.clock.notBefore(); got != shown {
+		t.Errorf("the clock has come to %d, want %d", got, shown)
+	}
+	closed(to)
+	again := opened("b", time.Second)
+	defer closed(again)
+	if _, err := again.Begin(logThere{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.clock.notBefore(); got != shown {
+		t.Errorf("after a start the clock has come to %d, want %d", got, shown)
+	}
+}
+
+// logThere is a log without a copy of a store.
+type logThere struct{}
+
+func (logThere) There() (bool, error)  { return true, nil }
+func (logThere) Founding() bool        { return false }
+func (logThere) Copy() (uint64, error) { return 0, nil }
+
+// sentCopy takes a copy of a store.
+type sentCopy struct{ bytes.Buffer }
+
+func (*sentCopy) Close() error  { return nil }
+func (*sentCopy) Cancel() error { return nil }
+func (*sentCopy) ID() string    { return "copy" }

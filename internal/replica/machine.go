@@ -114,7 +114,7 @@ func (m *Machine) apply(l *raft.Log) error {
 	if st == nil {
 		return fmt.Errorf("entry %d of the common log came before the store that it belongs to", l.Index)
 	}
-	if err := st.Apply(l.Index, l.Data[entryHeader:]); err != nil {
+	if err := st.Apply(l.Index, shownBy(l), l.Data[entryHeader:]); err != nil {
 		return err
 	}
 	m.hear(l)
@@ -124,9 +124,12 @@ func (m *Machine) apply(l *raft.Log) error {
 // hear takes in how far the clock of who leads has come.
 func (m *Machine) hear(l *raft.Log) {
 	if l.Type == raft.LogCommand && len(l.Data) >= entryHeader && l.Data[0] == entryVersion {
-		m.clock.hear(int64(binary.BigEndian.Uint64(l.Data[9:])))
+		m.clock.hear(shownBy(l))
 	}
 }
+
+// shownBy is what the clock of an entry's author showed.
+func shownBy(l *raft.Log) int64 { return int64(binary.BigEndian.Uint64(l.Data[9:])) }
 
 // heard is the log on disk, which has the machine hear of entries as they come.
 type heard struct {
@@ -221,6 +224,7 @@ func (m *Machine) restore(rc io.ReadCloser) error {
 	if err != nil {
 		return fmt.Errorf("take the store of another controller: %w", err)
 	}
+	m.clock.hear(m.st.Shown()) // nothing may come after it before this member leads
 	m.log.Info("the store came from another controller", "through", m.st.Applied())
 	return old.Remove()
 }

@@ -53,7 +53,7 @@ func FuzzMemberBatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		place++
 		before := s.Commits()
-		if err := s.Apply(place, sent); err != nil {
+		if err := s.Apply(place, 0, sent); err != nil {
 			if readBatch(sent, nil) != nil && s.Commits() != before {
 				t.Errorf("a batch that cannot be read is counted: %v", err)
 			}
@@ -62,7 +62,7 @@ func FuzzMemberBatch(f *testing.F) {
 		}
 		place++
 		told = 0
-		if err := s.Apply(place, good); err != nil || told != 1 {
+		if err := s.Apply(place, 0, good); err != nil || told != 1 {
 			t.Fatalf("the next batch: %v, %d jobs told", err, told)
 		}
 	})

@@ -22,6 +22,9 @@ import (
 // that has one is a member's, and one that Open has opened since is no more.
 var keyApplied = []byte("m/applied")
 
+// keyShown has what the clock of who led showed when it proposed that batch, Unix milliseconds.
+var keyShown = []byte("m/shown")
+
 // ErrFollows is of a commit by who does not lead.
 var ErrFollows = errors.New("another controller leads: it alone decides what is stored")
 
@@ -113,11 +116,15 @@ func openMember(cfg Config, mark floor.Mark) (s *Store, err error) {
 	if s.db, err = openDB(cfg.Dir, options(cfg)); err != nil {
 		return nil, err
 	}
-	v, _, err := s.get(keyApplied)
-	if len(v) == 8 {
-		s.applied.Store(binary.BigEndian.Uint64(v))
+	at, _, err := s.get(keyApplied)
+	if len(at) == 8 {
+		s.applied.Store(binary.BigEndian.Uint64(at))
 	}
-	if err == nil {
+	shown, _, errShown := s.get(keyShown)
+	if len(shown) == 8 {
+		s.shown = int64(binary.BigEndian.Uint64(shown))
+	}
+	if err = errors.Join(err, errShown); err == nil {
 		s.floor, err = floor.Open(cfg.FS, cfg.floorFile(), mark)
 	}
 	if err != nil {
@@ -129,6 +136,10 @@ func openMember(cfg Config, mark floor.Mark) (s *Store, err error) {
 // Applied is the place in the common log of the last batch that this member has, 0 for none.
 func (s *Store) Applied() uint64 { return s.applied.Load() }
 
+// Shown is what the clock of who led showed at the last batch that this member had when it was opened, Unix
+// milliseconds; 0: that is not known.
+func (s *Store) Shown() int64 { return s.shown }
+
 // Lead has this member commit by propose, which returns when the members have agreed on
 // a batch and this one has applied it, and counts the start of who leads.
 func (s *Store) Lead(propose func(batch []byte) error) error {
@@ -139,9 +150,9 @@ func (s *Store) Lead(propose func(batch []byte) error) error {
 // Follow ends what Lead began: commits are errors.
 func (s *Store) Follow() { s.propose = nil }
 
-// Apply makes a batch durable that the members have agreed on. One that was applied before is
-// passed over.
-func (s *Store) Apply(place uint64, batch []byte) error {
+// Apply makes a batch durable that the members have agreed on, and what the clock of its author showed. One that was
+// applied before is passed over.
+func (s *Store) Apply(place uint64, shownMS int64, batch []byte) error {
 	if place <= s.applied.Load() {
 		return nil
 	}
@@ -153,7 +164,7 @@ func (s *Store) Apply(place uint64, batch []byte) error {
 		return errors.Join(fmt.Errorf("read batch %d: %w", place, err), b.Close())
 	}
 	if err := s.apply(b, func(b *pebble.Batch) error {
-		return b.Set(keyApplied, binary.BigEndian.AppendUint64(nil, place), nil)
+		return errors.Join(b.Set(keyApplied, binary.BigEndian.AppendUint64(nil, place), nil), b.Set(keyShown, binary.BigEndian.AppendUint64(nil, uint64(shownMS)), nil))
 	}); err != nil {
 		return fmt.Errorf("apply batch %d: %w", place, err)
 	}

@@ -60,6 +60,7 @@ type Store struct {
 	member  bool                     // it is one of several, which agree on batches
 	propose func(batch []byte) error // of the member that leads
 	applied atomic.Uint64            // the last batch that they have agreed on and this member has
+	shown   int64                    // see Shown; never changes
 }
 
 // Open opens or creates the store, checks its format and that it has all that
@@ -173,7 +174,7 @@ func (s *Store) countStart() error {
 	err = errors.Join(b.Set(keyFormat, strconv.AppendUint(nil, formatNumber, 10), nil),
 		b.Set(keyEpoch, strconv.AppendUint(nil, s.epoch, 10), nil), s.noteStart(b), s.beginWitnesses(b, s.mark.Count == 0))
 	if err == nil && !s.member {
-		err = errors.Join(b.Delete(keyApplied, nil), s.leaveOut(b)) // what others agreed on goes another way from here on
+		err = errors.Join(b.Delete(keyApplied, nil), b.Delete(keyShown, nil), s.leaveOut(b)) // what others agreed on goes another way from here on
 	}
 	if err != nil {
 		return errors.Join(err, b.Close())

@@ -38,7 +38,7 @@ func member(t *testing.T, f *Jobs) (*store.Store, *uint64) {
 		}
 	})
 	place := s.Applied()
-	if err := s.Lead(func(batch []byte) error { place++; return s.Apply(place, batch) }); err != nil {
+	if err := s.Lead(func(batch []byte) error { place++; return s.Apply(place, 0, batch) }); err != nil {
 		t.Fatal(err)
 	}
 	return s, &place
