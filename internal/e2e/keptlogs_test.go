@@ -14,12 +14,16 @@ import (
 // told to end.
 var writer = sh(`i=0; until [ -e /project/go ]; do i=$((i+1)); echo "line $i" | tee -a /project/all; sleep 0.01; done; printf 'the end' | tee -a /project/all`)
 
-// kept is what the controller's files have of a job's logs, in the order of their names.
+// kept is what the controller's files have of jobs' logs, in the order of their names.
 func (s *site) kept() string {
 	s.t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.dir, "ctld/logs/*/*/*/*.log"))
-	if err != nil {
-		s.t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*/*/*.log", "small/*.pack"} {
+		found, err := filepath.Glob(filepath.Join(s.dir, "ctld/logs/*", pattern))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	var b strings.Builder
 	for _, f := range files {
@@ -144,9 +148,14 @@ func TestLogsOfTasks(t *testing.T) {
 			t.Fatal(describe(d))
 		}
 	}
-	eventually(t, "all copies are complete", func() bool {
-		done, _ := filepath.Glob(filepath.Join(s.dir, "ctld/logs/*/*/*/complete"))
-		return len(done) == 22
+	eventually(t, "all copies are there", func() bool {
+		kept := s.kept()
+		for i := range 20 {
+			if !strings.Contains(kept, fmt.Sprintf("task %d\n", i)) {
+				return false
+			}
+		}
+		return strings.Contains(kept, "rank 0\n") && strings.Contains(kept, "rank 1\n")
 	})
 	s.dies(0)
 	s.dies(1)

@@ -14,6 +14,7 @@ import (
 // Log reads the output of a container, during its life and after it. It is
 // used by one goroutine at a time; any number of readers may be open.
 type Log struct {
+	whole *Whole // nil: it is in dir
 	dir   string
 	later bool        // there is no directory yet, nor if there was no output
 	ended func() bool // its writer is done
@@ -79,6 +80,9 @@ func (l *Log) Close() error {
 
 // End returns the offset behind the last byte that was written.
 func (l *Log) End() (int64, error) {
+	if l.whole != nil {
+		return l.whole.end(), nil
+	}
 	offs, err := l.segments()
 	if err != nil || len(offs) == 0 {
 		return 0, err
@@ -122,6 +126,11 @@ func (l *Log) ReadAt(off int64) (Chunk, error) {
 var errMoved = errors.New("log rotated")
 
 func (l *Log) readOnce(off int64) (Chunk, error) {
+	if l.whole != nil {
+		c, err := l.whole.readAt(off)
+		c.copied = l.Copy
+		return c, err
+	}
 	offs, err := l.segments()
 	if err != nil {
 		return Chunk{}, err

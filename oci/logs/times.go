@@ -119,6 +119,9 @@ func (m *marks) close() {
 // in the first nine hours of output, more roughly later. It is 0 for a log
 // without marks. Where marks were damaged it is too early rather than too late.
 func (l *Log) since(t time.Time) (int64, error) {
+	if l.whole != nil {
+		return l.whole.since(t), nil
+	}
 	f, err := openFile(filepath.Join(l.dir, fileTimes))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

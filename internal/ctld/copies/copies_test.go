@@ -103,16 +103,20 @@ func TestOthers(t *testing.T) {
 	defer o.Close()
 	at := keep.Key{User: "ann/..%", UUID: "00000001-0000-4000-8000-000000000000", Attempt: 1}
 	from := newLogs(t)
-	if _, done, err := from.Append(at, keep.Piece{Data: []byte("text"), End: true}); !done || err != nil {
+	batch := from.Batch()
+	if _, done, err := batch.Append(at, keep.Piece{Data: []byte("text"), End: true}); !done || err != nil {
 		t.Fatal(done, err)
 	}
+	if err := batch.End(); err != nil {
+		t.Fatal(err)
+	}
 	name := "u-ann%2F..%25/00/00000001-0000-4000-8000-000000000000.1.0.tar.gz"
-	f, size, err := from.Give(name)
+	f, err := from.Give(name)
 	if err != nil || f == nil {
 		t.Fatalf("packed: %v, %v", f, err)
 	}
 	defer f.Close()
-	body := io.NewSectionReader(f, 0, size)
+	body := f.SectionReader
 
 	if err := o.Put(t.Context(), name, body); err != nil {
 		t.Errorf("alone: %v", err)

@@ -96,7 +96,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		leads(w)
 		return
 	}
-	f, size, err := h.logs.Give(r.PathValue("name"))
+	f, err := h.logs.Give(r.PathValue("name"))
 	switch {
 	case err != nil:
 		s.log.Error("a log was not given to another controller", "error", err)
@@ -105,7 +105,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "it is not here", http.StatusNotFound)
 	default:
 		defer f.Close()
-		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+		w.Header().Set("Content-Length", strconv.FormatInt(f.Size(), 10))
 		if _, err := io.Copy(w, f); err != nil {
 			s.log.Debug("a log was not given whole", "error", err)
 		}

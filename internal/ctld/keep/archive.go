@@ -1,17 +1,16 @@
 package keep
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
+
+	"gbatch/oci/atomicfile"
 )
 
 // Archive takes complete logs as objects, beyond what is kept here.
@@ -57,8 +56,8 @@ func (s *Store) send(ctx context.Context, o outbox) {
 	wait, failed := archiveEvery, false
 	for sleep(ctx, wait) {
 		wait = archiveEvery
-		for _, e := range s.due(o.word) {
-			err := s.put(ctx, e, o)
+		for _, d := range s.due(o.word) {
+			err := s.put(ctx, d.Key, o)
 			if ctx.Err() != nil {
 				return
 			}
@@ -85,30 +84,49 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// due is a complete log that is to be sent.
+type due struct {
+	Key
+	came time.Time
+}
+
 // due are the complete logs with a word in their mark, the oldest first.
-func (s *Store) due(word string) []*entry {
+func (s *Store) due(word string) []due {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []*entry
-	for _, e := range s.logs {
-		if e.complete && e.word == word && !e.gone {
-			list = append(list, e)
+	var list []due
+	for _, e := range s.entries() {
+		switch at := wordPlace(word); {
+		case e.gone:
+		case e.pack != nil && e.pack.words[at] > 0:
+			for _, l := range e.pack.logs {
+				if l.word == at {
+					list = append(list, due{l.key(e.key.User), time.UnixMilli(l.came)})
+				}
+			}
+		case e.complete && e.word == word:
+			list = append(list, due{e.key, e.touched})
 		}
 	}
-	slices.SortFunc(list, func(a, b *entry) int { return a.touched.Compare(b.touched) })
+	slices.SortFunc(list, func(a, b due) int { return a.came.Compare(b.came) })
 	return list
 }
 
 // put sends one log.
-func (s *Store) put(ctx context.Context, e *entry, o outbox) error {
-	f, size, err := s.packed(e.key)
+func (s *Store) put(ctx context.Context, k Key, o outbox) error {
+	p, at := s.smallLog(k)
+	f, err := s.packed(k)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := o.to.Put(ctx, e.key.object(), io.NewSectionReader(f, 0, size)); err != nil {
+	if err := o.to.Put(ctx, k.object(), f.SectionReader); err != nil {
 		return err
 	}
+	if p != nil {
+		return s.markSmall(p, at, o.sent)
+	}
+	e := s.entry(k)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.mu.Lock()
@@ -118,57 +136,7 @@ func (s *Store) put(ctx context.Context, e *entry, o outbox) error {
 	if gone {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(s.dir, e.key.path(), fileComplete), []byte(o.sent), 0o600)
-}
-
-// packed is a log as one file, which is gone when it is closed.
-func (s *Store) packed(k Key) (f *os.File, size int64, err error) {
-	if f, err = os.CreateTemp(s.dir, ".archive-"); err != nil {
-		return nil, 0, fmt.Errorf("pack log: %w", err)
-	}
-	err = os.Remove(f.Name())
-	if err == nil {
-		err = pack(f, filepath.Join(s.dir, k.path()))
-	}
-	if err == nil {
-		size, err = f.Seek(0, io.SeekCurrent)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-		return nil, 0, fmt.Errorf("pack log: %w", err)
-	}
-	return f, size, nil
-}
-
-// logFile are the names of the files that a log consists of.
-var logFile = regexp.MustCompile(`^([0-9]{20}\.(log|sum)|times)$`)
-
-func pack(w io.Writer, dir string) error {
-	z := gzip.NewWriter(w)
-	t := tar.NewWriter(z)
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range files {
-		if !logFile.MatchString(e.Name()) {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
-		if err := t.WriteHeader(&tar.Header{Name: e.Name(), Mode: 0o600, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
-			return err
-		}
-		if _, err := t.Write(data); err != nil {
-			return err
-		}
-	}
-	return errors.Join(t.Close(), z.Close())
+	return os.WriteFile(filepath.Join(s.dir, k.path(), fileComplete), []byte(o.sent), 0o600)
 }
 
 // maxRestores is how many logs are brought back at a time: one of each user.
@@ -217,7 +185,7 @@ func (s *Store) bringBack(ctx context.Context, k Key) (found bool, err error) {
 		return false, err
 	}
 	defer over()
-	if _, err := os.Stat(filepath.Join(s.dir, k.path())); err == nil { // another reader was first
+	if s.has(k) { // another reader was first
 		return true, nil
 	}
 	body, word, err := s.elsewhere(ctx, k)
@@ -252,6 +220,21 @@ func (s *Store) place(k Key, body io.Reader, word string) error {
 	if err := s.Room(); err != nil {
 		return err
 	}
+	if p, at := s.smallLog(k); p != nil && !at.bad { // it came by another way meanwhile
+		return nil
+	}
+	if n, ok := nameOf(k); ok && !s.begun(k) {
+		w, rest, err := readWhole(body)
+		if err == nil && w != nil {
+			if err = s.enough(); err == nil {
+				err = s.putWhole(k, n, *w, word)
+			}
+		}
+		if err != nil || w != nil {
+			return err
+		}
+		body = rest
+	}
 	tmp, err := os.MkdirTemp(s.dir, ".restore-")
 	if err != nil {
 		return err
@@ -260,7 +243,7 @@ func (s *Store) place(k Key, body io.Reader, word string) error {
 	if err := unpack(body, tmp, maxArchived, s.enough); err != nil {
 		return err
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(tmp, fileComplete), []byte(word), 0o600), syncDir(tmp)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(tmp, fileComplete), []byte(word), 0o600), atomicfile.SyncDir(tmp)); err != nil {
 		return err
 	}
 	e := s.entry(k)
@@ -279,7 +262,7 @@ func (s *Store) place(k Key, body io.Reader, word string) error {
 	s.count(e, -e.bytes)
 	s.look(k)
 	s.mu.Unlock()
-	return errors.Join(err, syncDir(filepath.Dir(dir)))
+	return errors.Join(err, atomicfile.SyncDir(filepath.Dir(dir)))
 }
 
 // enough says whether the disk has room for more, and makes none: no other log goes
@@ -289,43 +272,4 @@ func (s *Store) enough() error {
 		return ErrFull
 	}
 	return nil
-}
-
-// maxArchived bounds a log that is brought back; sites may have had larger bounds
-// than now.
-const maxArchived = 16 << 30
-
-func unpack(r io.Reader, dir string, most int64, enough func() error) error {
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return err
-	}
-	t := tar.NewReader(z)
-	for {
-		h, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, z) // to the sum at the end of all
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		if most -= h.Size; !logFile.MatchString(h.Name) || h.Typeflag != tar.TypeReg || most < 0 {
-			return fmt.Errorf("the archived log has a file %q of %d bytes, which no log has", h.Name, h.Size)
-		}
-		if err := enough(); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(filepath.Join(dir, h.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(f, t)
-		if err == nil {
-			err = f.Sync()
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
 }

@@ -137,7 +137,7 @@ func TestManyReaders(t *testing.T) {
 		s := &slowly{memory{objects: map[string][]byte{}}, make(chan string, 100), make(chan struct{})}
 		k.archive = s
 		var files bytes.Buffer
-		if err := pack(&files, t.TempDir()); err != nil {
+		if err := writeObject(&files, filesIn(t.TempDir())); err != nil {
 			t.Fatal(err)
 		}
 		hers := []Key{key("ann", 1), key("ann", 2)}
@@ -187,7 +187,7 @@ func TestRestoreOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files bytes.Buffer
-	if err := pack(&files, dir); err != nil {
+	if err := writeObject(&files, filesIn(dir)); err != nil {
 		t.Fatal(err)
 	}
 	his := key("bob", 2)

@@ -37,13 +37,15 @@ func (s *Store) Receive(ctx context.Context, name string, body io.Reader) error 
 
 // Give packs a log for another controller; nil: it is not here, or not complete. The
 // caller closes it.
-func (s *Store) Give(name string) (f *os.File, size int64, err error) {
+func (s *Store) Give(name string) (*Object, error) {
 	k, err := keyOf(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(s.dir, k.path(), fileComplete)); err != nil {
-		return nil, 0, nil
+	if p, _ := s.smallLog(k); p == nil {
+		if _, err := os.Stat(filepath.Join(s.dir, k.path(), fileComplete)); err != nil {
+			return nil, nil
+		}
 	}
 	return s.packed(k)
 }

@@ -64,20 +64,20 @@ func TestReceive(t *testing.T) {
 	from, to := newKept(t), newKept(t)
 	at := key("ann", 1)
 	from.append(at, Piece{Data: []byte("begin ")})
-	if f, _, err := from.Give(at.object()); f != nil || err != nil {
+	if f, err := from.Give(at.object()); f != nil || err != nil {
 		t.Errorf("gave a log that is not complete: %v, %v", f, err)
 	}
 	from.append(at, Piece{Offset: 6, Data: []byte("end"), End: true})
 	give := func() io.Reader {
 		t.Helper()
-		f, size, err := from.Give(at.object())
+		f, err := from.Give(at.object())
 		if err != nil || f == nil {
 			t.Fatalf("gave %v, %v", f, err)
 		}
 		defer f.Close()
 		b, err := io.ReadAll(f)
-		if err != nil || int64(len(b)) != size {
-			t.Fatalf("read %d bytes of %d, %v", len(b), size, err)
+		if err != nil || int64(len(b)) != f.Size() {
+			t.Fatalf("read %d bytes of %d, %v", len(b), f.Size(), err)
 		}
 		return bytes.NewReader(b)
 	}
@@ -134,7 +134,7 @@ func TestFromOthers(t *testing.T) {
 	k, from := newKept(t), newKept(t)
 	at := key("ann", 1)
 	from.append(at, Piece{Data: []byte("text"), End: true})
-	f, _, err := from.Give(at.object())
+	f, err := from.Give(at.object())
 	if err != nil {
 		t.Fatal(err)
 	}

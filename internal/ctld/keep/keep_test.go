@@ -55,8 +55,9 @@ func key(user string, n int) Key {
 
 func (k *kept) append(at Key, p Piece) (int64, bool) {
 	k.t.Helper()
-	end, done, err := k.Append(at, p)
-	if err != nil {
+	b := k.Batch()
+	end, done, err := b.Append(at, p)
+	if err = errors.Join(err, b.End()); err != nil {
 		k.t.Fatal(err)
 	}
 	return end, done

@@ -44,3 +44,10 @@ func parseKey(path string) (Key, bool) {
 	k := Key{User: user, UUID: name[0], Attempt: uint32(attempt), Rank: uint32(rank)}
 	return k, err1 == nil && err2 == nil && k.path() == path
 }
+
+// parsePackDir is the inverse of packDir.
+func parsePackDir(path string) (user string, ok bool) {
+	escaped, ok := strings.CutPrefix(filepath.Dir(path), "u-")
+	user, err := url.PathUnescape(escaped)
+	return user, ok && err == nil && packDir(user) == path
+}

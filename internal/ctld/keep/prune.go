@@ -42,6 +42,10 @@ func (s *Store) find(ctx context.Context) {
 			return nil // it went meanwhile
 		}
 		rel, _ := filepath.Rel(s.dir, path)
+		if user, ok := parsePackDir(rel); ok {
+			s.of(user)
+			return fs.SkipDir
+		}
 		if k, ok := parseKey(rel); ok {
 			s.entry(k)
 			return fs.SkipDir
@@ -103,7 +107,8 @@ func (s *Store) prune() {
 func (s *Store) surplus(l Limits, lack int64) (gone []*entry) {
 	now := s.now()
 	byUser := map[string][]*entry{}
-	for k, e := range s.logs {
+	for _, e := range s.entries() {
+		k := e.key
 		switch {
 		case e.gone && now.Sub(e.touched) > time.Hour:
 			delete(s.logs, k) // its node sends no more
@@ -120,7 +125,7 @@ func (s *Store) surplus(l Limits, lack int64) (gone []*entry) {
 		list := byUser[user]
 		if !sorted[user] {
 			slices.SortFunc(list, func(a, b *entry) int {
-				return cmp.Or(a.touched.Compare(b.touched), cmp.Compare(a.key.path(), b.key.path()))
+				return cmp.Or(a.touched.Compare(b.touched), cmp.Compare(a.path(), b.path()))
 			})
 			sorted[user] = true
 		}
@@ -151,6 +156,28 @@ func (s *Store) surplus(l Limits, lack int64) (gone []*entry) {
 	return gone
 }
 
+// entries are all logs, and packs of small ones. Called with mu held.
+func (s *Store) entries() []*entry {
+	list := make([]*entry, 0, len(s.logs))
+	for _, e := range s.logs {
+		list = append(list, e)
+	}
+	for _, u := range s.packs {
+		for _, p := range u.list {
+			list = append(list, &p.entry)
+		}
+	}
+	return list
+}
+
+// path tells an entry from others.
+func (e *entry) path() string {
+	if e.pack != nil {
+		return e.pack.path()
+	}
+	return e.key.path()
+}
+
 // take notes that a log goes, and how much that frees. Called with mu held.
 func (s *Store) take(e *entry) int64 {
 	n := e.bytes
@@ -162,6 +189,10 @@ func (s *Store) take(e *entry) int64 {
 // remove removes a log's files. What its node still sends begins a new one behind
 // what was there.
 func (s *Store) remove(e *entry) {
+	if e.pack != nil {
+		s.removePack(e.pack)
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.closeWriter(e)
@@ -198,8 +229,12 @@ func (s *Store) Due() int { return len(s.due(wordDue)) }
 func (s *Store) Counts() (logs, users int, taken int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.logs {
-		if !e.gone {
+	for _, e := range s.entries() {
+		switch {
+		case e.gone:
+		case e.pack != nil:
+			logs += len(e.pack.logs)
+		default:
 			logs++
 		}
 	}

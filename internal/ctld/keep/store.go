@@ -27,20 +27,23 @@ type Limits struct {
 // ErrFull says that the disk has no room for more now.
 var ErrFull = errors.New("the controller's disk has no room for more logs")
 
-// Store is all logs that are kept. Close it when nobody appends any more.
+// Store is all logs that are kept: those that came here complete and are small in packs, the
+// others in a directory each. Close it when nobody appends any more.
 type Store struct {
 	dir    string
 	limits func() Limits
 	now    func() time.Time
 	log    *slog.Logger
 	free   func(dir string) (int64, error)
+	sync   func(*os.File) error
 
 	archive Archive // nil: there is none
 	others  Archive // nil: this controller is alone
 
 	mu    sync.Mutex
 	logs  map[Key]*entry
-	users map[string]int64 // bytes
+	packs map[string]*packs // by user
+	users map[string]int64  // bytes
 	bytes int64
 	open  []*entry // with a writer, the one used last at the end
 	taken int64    // bytes since the start
@@ -49,9 +52,10 @@ type Store struct {
 	restores map[string]chan struct{} // by user whose log is brought back; closed when it is
 }
 
-// entry is one log.
+// entry is one log, or a pack of small ones.
 type entry struct {
-	key Key
+	key  Key   // of a pack: with the user alone
+	pack *pack // nil: it is one log
 
 	mu     sync.Mutex   // before the store's; held while its files are written or removed
 	writer *logs.Writer // nil: not open
@@ -88,7 +92,7 @@ func Open(o Options) *Store {
 	if err != nil {
 		o.Log.Error("the directory of logs cannot be used as it is", "error", err)
 	}
-	s := &Store{dir: o.Dir, limits: o.Limits, now: o.Now, log: o.Log, free: o.Free, archive: o.Archive, others: o.Others, logs: map[Key]*entry{}, users: map[string]int64{}, restores: map[string]chan struct{}{}}
+	s := &Store{dir: o.Dir, limits: o.Limits, now: o.Now, log: o.Log, free: o.Free, sync: (*os.File).Sync, archive: o.Archive, others: o.Others, logs: map[Key]*entry{}, packs: map[string]*packs{}, users: map[string]int64{}, restores: map[string]chan struct{}{}}
 	if s.free == nil {
 		s.free = freeOf
 	}
@@ -113,10 +117,8 @@ type Piece struct {
 	Archive bool // the log is for the archive, when it is complete
 }
 
-// Append takes a piece in. It says how far the log is then: where the next piece
-// shall begin, whatever became of this one. What is there already is not taken
-// twice. A log that is done takes no more.
-func (s *Store) Append(k Key, p Piece) (end int64, done bool, err error) {
+// append is Batch.Append for a log that has a directory.
+func (s *Store) append(k Key, p Piece) (end int64, done bool, err error) {
 	e := s.entry(k)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,10 +171,7 @@ func (s *Store) seal(e *entry, archive bool) error {
 			return err
 		}
 	}
-	word := ""
-	if archive && s.archive != nil {
-		word = wordDue
-	}
+	word := s.firstWord(archive)
 	dir := filepath.Join(s.dir, e.key.path())
 	f, err := os.OpenFile(filepath.Join(dir, fileComplete), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err == nil {
@@ -182,7 +181,7 @@ func (s *Store) seal(e *entry, archive bool) error {
 		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
-		err = syncDir(dir)
+		err = atomicfile.SyncDir(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("finish log: %w", err)
@@ -193,13 +192,12 @@ func (s *Store) seal(e *entry, archive bool) error {
 	return nil
 }
 
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
+// firstWord is that of a log that has just become complete.
+func (s *Store) firstWord(archive bool) string {
+	if archive && s.archive != nil {
+		return wordDue
 	}
-	defer f.Close()
-	return f.Sync()
+	return ""
 }
 
 // entry finds or begins a log.
@@ -363,6 +361,15 @@ type Copy struct {
 
 // Open opens a log for reading, nil if it is not here. The caller closes it.
 func (s *Store) Open(k Key) (*Copy, error) {
+	w, at, err := s.whole(k)
+	if err != nil {
+		return nil, err
+	}
+	if w != nil {
+		c := &Copy{Log: w.Open(), Until: time.UnixMilli(at.came), Complete: true}
+		c.Log.Copy = true
+		return c, nil
+	}
 	dir := filepath.Join(s.dir, k.path())
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -371,7 +378,6 @@ func (s *Store) Open(k Key) (*Copy, error) {
 	s.mu.Lock()
 	c := &Copy{Until: e.touched, Complete: e.complete}
 	s.mu.Unlock()
-	var err error
 	c.Log, err = logs.Open(dir, func() bool { return true }) // what is there is all there is, for now
 	if err == nil {
 		c.Log.Copy = true
@@ -399,6 +405,9 @@ type State struct {
 
 // State is that of a log; false: there is no copy here.
 func (s *Store) State(k Key) (State, bool) {
+	if p, at := s.smallLog(k); p != nil {
+		return State{Bytes: int64(at.size), Until: time.UnixMilli(at.came), Complete: true, Archived: packWords[at.word].word == wordArchived}, true
+	}
 	if _, err := os.Stat(filepath.Join(s.dir, k.path())); err != nil {
 		return State{}, false
 	}

@@ -81,17 +81,29 @@ func (s *Logs) Take(ctx context.Context, in *logsInput) (*api.LogsTaken, error) 
 	defer leave()
 	full := s.keep.Room() != nil
 	out := &api.LogsTaken{Pieces: make([]api.LogTaken, 0, len(in.Body.Pieces))}
+	batch := s.keep.Batch()
 	for i := range in.Body.Pieces {
 		if full {
 			out.Pieces = append(out.Pieces, api.LogTaken{Later: true})
 			continue
 		}
-		out.Pieces = append(out.Pieces, s.take(in.Name, &in.Body.Pieces[i]))
+		out.Pieces = append(out.Pieces, s.take(batch, in.Name, &in.Body.Pieces[i]))
+	}
+	err := batch.End()
+	if err != nil { // some may be there, and are done when they come again
+		for i := range out.Pieces {
+			if out.Pieces[i].Done {
+				out.Pieces[i] = api.LogTaken{Later: true}
+			}
+		}
+	}
+	if s.news(from{node: in.Name}, err != nil) {
+		s.log.Warn("logs not taken; their node sends them again", "node", in.Name, "error", err)
 	}
 	return out, nil
 }
 
-func (s *Logs) take(node string, p *api.LogPiece) api.LogTaken {
+func (s *Logs) take(batch *keep.Batch, node string, p *api.LogPiece) api.LogTaken {
 	of, err := s.whose(from{node, p.UUID, p.Rank})
 	if refusal, ok := errors.AsType[*api.Error](err); ok {
 		return api.LogTaken{Refused: refusal.Message}
@@ -104,7 +116,7 @@ func (s *Logs) take(node string, p *api.LogPiece) api.LogTaken {
 	}
 	var out api.LogTaken
 	if err == nil {
-		out.Offset, out.Done, err = s.keep.Append(of.key, keep.Piece{Offset: p.Offset, Data: data, Lost: p.Lost, End: p.End, Archive: s.conf().LogPlace(of.project) == site.LogsS3})
+		out.Offset, out.Done, err = batch.Append(of.key, keep.Piece{Offset: p.Offset, Data: data, Lost: p.Lost, End: p.End, Archive: s.conf().LogPlace(of.project) == site.LogsS3})
 	}
 	if out.Later = err != nil; s.news(from{node, p.UUID, p.Rank}, err != nil) {
 		s.log.Warn("log not taken; its node sends it again", "node", node, "rank", p.Rank, "error", err)
