@@ -3,6 +3,7 @@ package chaos
 import (
 	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -28,6 +29,10 @@ var (
 // TestMain has memory be looked through rarely: a site is small, and makes much that it throws away.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
+	if err := noticeSyncs(); err != nil {
+		fmt.Fprintln(os.Stderr, "what nodes sync is not seen without seccomp's notifications (Linux 5.7):", err)
+		os.Exit(1)
+	}
 	m.Run()
 }
 

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,7 +54,8 @@ type daemon struct {
 }
 
 func newMachine(w *world, name string) *machine {
-	disk := &nodeDisk{dir: filepath.Join(w.dir, name)}
+	dir := filepath.Join(w.dir, name)
+	disk := &nodeDisk{dir: dir, platter: newPlatter(dir, w.plant.leavesSync), harmed: map[string]bool{}}
 	return &machine{w: w, name: name, disk: disk, files: map[string][]byte{}, ranks: map[job.RankID]*rank{}, runs: map[job.RankID]*container{}}
 }
 
@@ -212,6 +215,7 @@ func (m *machine) crash(later time.Duration, replaced bool) {
 			m.disks++
 		}
 		m.must(os.RemoveAll(m.disk.dir))
+		m.disk.harmed = map[string]bool{}
 		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
 		m.mu.Unlock()
 	}
@@ -228,8 +232,14 @@ func (m *machine) end() {
 		m.w.audit.crashed(m, m.runs[id])
 	}
 	m.runs = map[job.RankID]*container{}
-	torn, err := m.disk.cut(m.w.draw("cut", m.name))
+	r := m.w.draw("cut", m.name)
+	torn, err := m.disk.cut(r)
 	m.must(err)
+	for _, path := range slices.Sorted(maps.Keys(m.files)) {
+		if r.IntN(2) == 0 { // none of the exchange's is synced
+			delete(m.files, path)
+		}
+	}
 	if torn {
 		m.w.audit.saw("journals of nodes torn")
 	}
@@ -244,6 +254,7 @@ func (m *machine) shut() {
 	m.off++
 	m.mu.Unlock()
 	m.end()
+	platters.Delete(m.disk.dir)
 }
 
 // shims end what runs when its lease is over, whether or not there is a daemon.

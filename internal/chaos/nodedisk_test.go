@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"gbatch/internal/job"
@@ -21,11 +22,11 @@ import (
 // program may have begun, and how that ended. Every second job runs in a container of its own, which has files; the others
 // run in one that they share, and are in its journal. It is called with the machine's mu held.
 type nodeDisk struct {
-	dir    string
-	full   int // by so many faults
-	boot   int
-	synced int64    // so much of the journal survives a power cut
-	named  []string // directories in which an end was given its name in this boot, which may be undone by one
+	dir     string
+	platter *platter
+	full    int // by so many faults
+	boot    int
+	harmed  map[string]bool // directories below this one in which a bit was turned around
 }
 
 // onDisk is what the disk says of a rank.
@@ -63,23 +64,39 @@ func (d *nodeDisk) begin(boot int) error {
 	if err != nil {
 		return err
 	}
-	d.synced = 0
 	return f.Close() // no shim has to be told from a dead one
 }
 
 // note writes to the journal of a boot.
-func (d *nodeDisk) note(boot int, durable bool, line func(*journal.Journal) error) error {
+func (d *nodeDisk) note(boot int, line func(*journal.Journal) error) error {
 	j, err := journal.Open(d.home(boot))
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(line(j), j.Close()); err != nil {
-		return err
+	return errors.Join(line(j), j.Close())
+}
+
+// lacks says of a rank what the disk must have of it, whatever befell the node but a bit that was turned around, and has
+// not; empty: it has all. What a shared container's journal has of one is durable when its program begins.
+func (d *nodeDisk) lacks(r *rank, is *onDisk) string {
+	alone := !shared(r.id)
+	at := d.of(r.id)
+	if !alone {
+		at = filepath.Dir(d.home(r.boot))
 	}
-	if st, err := os.Stat(filepath.Join(d.home(boot), journal.File)); err == nil && durable && boot == d.boot {
-		d.synced = st.Size()
+	switch {
+	case r.nowhere || d.harmed[at]:
+	case is == nil && (alone || r.begun):
+		return "record"
+	case is == nil:
+	case alone && is.recorded != nil:
+		return fmt.Sprintf("record (%v)", is.recorded)
+	case r.begun && !is.begun:
+		return "begin"
+	case alone && r.exit != nil && !r.lost && is.ended != nil:
+		return fmt.Sprintf("end (%v)", is.ended)
 	}
-	return nil
+	return ""
 }
 
 // accept writes a rank down. On a full disk the error wraps syscall.ENOSPC, as those of begun and ended.
@@ -98,7 +115,7 @@ func (d *nodeDisk) accept(r *rank) error {
 // begun writes down that its program may have begun. A guest has the room for that since it was accepted.
 func (d *nodeDisk) begun(r *rank) error {
 	if shared(r.id) {
-		return d.note(r.boot, true, func(j *journal.Journal) error { return j.Begun(r.id.String()) })
+		return d.note(r.boot, func(j *journal.Journal) error { return j.Begun(r.id.String()) })
 	}
 	if d.full > 0 {
 		return fmt.Errorf("mark that %s begins: %w", r.id, syscall.ENOSPC)
@@ -109,7 +126,7 @@ func (d *nodeDisk) begun(r *rank) error {
 // ended writes down how that ended. The mark of what has begun has the room for it.
 func (d *nodeDisk) ended(r *rank, e result.Exit) error {
 	if shared(r.id) { // durable when the next one begins
-		return d.note(r.boot, false, func(j *journal.Journal) error { return j.Ended(r.id.String(), e) })
+		return d.note(r.boot, func(j *journal.Journal) error { return j.Ended(r.id.String(), e) })
 	}
 	if d.full > 0 && !r.begun {
 		return fmt.Errorf("write how %s ended: %w", r.id, syscall.ENOSPC)
@@ -117,7 +134,6 @@ func (d *nodeDisk) ended(r *rank, e result.Exit) error {
 	if err := os.MkdirAll(d.box(r.id), 0o700); err != nil {
 		return err
 	}
-	d.named = append(d.named, d.box(r.id))
 	return result.Write(d.box(r.id), e)
 }
 
@@ -182,34 +198,10 @@ func (d *nodeDisk) shorten() error {
 	return errors.Join(all...)
 }
 
-// cut is a power cut: of what was not synced at the end of the journal nothing, a part, or zeros in its place are left, and
-// names of files may be those of before. It says whether the journal has lost anything.
+// cut is a power cut. It says whether the journal has lost anything.
 func (d *nodeDisk) cut(r *rand.Rand) (torn bool, err error) {
-	slices.Sort(d.named)
-	for _, box := range slices.Compact(d.named) {
-		if r.IntN(2) > 0 {
-			continue
-		}
-		err := os.Rename(filepath.Join(box, result.FileExit), filepath.Join(box, result.FileBegun))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it is removed, or another machine's
-			return false, err
-		}
-	}
-	d.named = nil
-	path := filepath.Join(d.home(d.boot), journal.File)
-	st, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) { // it is another machine's already
-		return false, nil
-	}
-	if err != nil || st.Size() <= d.synced {
-		return false, err
-	}
-	left := d.synced + r.Int64N(st.Size()-d.synced+1)
-	zeros := r.IntN(3) == 0
-	if err := os.Truncate(path, left); err != nil || !zeros {
-		return left < st.Size(), err
-	}
-	return left < st.Size(), os.Truncate(path, st.Size())
+	changed, err := d.platter.cut(r)
+	return slices.Contains(changed, filepath.Join(d.home(d.boot), journal.File)), err
 }
 
 // flip turns a bit of a file around, half of the time of the journal, and says of which.
@@ -229,5 +221,7 @@ func (d *nodeDisk) flip(r *rand.Rand) (string, error) {
 		return "", err
 	}
 	text[r.IntN(len(text))] ^= 1 << r.IntN(8)
+	of, _, _ := strings.Cut(strings.TrimPrefix(path, d.dir+"/"), "/")
+	d.harmed[filepath.Join(d.dir, of)] = true
 	return filepath.Base(path), os.WriteFile(path, text, 0o600)
 }

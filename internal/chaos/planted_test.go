@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/node"
 	"gbatch/internal/state"
+	"gbatch/oci/journal"
+	"gbatch/oci/result"
 	"gbatch/sched"
 )
 
@@ -125,6 +129,11 @@ func viewOf() func(*process) *jobstore.Reader {
 	}
 }
 
+// unsynced has nodes leave out the syncs of what has this name.
+func unsynced(name string) func(path string) bool {
+	return func(path string) bool { return filepath.Base(path) == name }
+}
+
 // planted are the bugs that are to be found.
 func planted() []plant {
 	return []plant{
@@ -170,6 +179,13 @@ func planted() []plant {
 		{name: "of three controllers the next one waits for no node", controllers: 3, impatient: 115 * sched.Second},
 		{name: "of three controllers the next one forgets cancellations", controllers: 3, load: loaded(func(j *state.Job) *state.Job { j.Ending = nil; return j })},
 		{name: "with three controllers the lease is longer than the patience", controllers: 3, answer: answered(func(r *api.SyncResponse, _ time.Duration) { r.LeaseMS *= 4 })},
+		{name: "a node does not sync the record of a rank", leavesSync: unsynced("rank.json.tmp")},
+		{name: "a node does not sync the names of ranks", leavesSync: func(path string) bool {
+			return !strings.Contains(filepath.Base(path), ".") && strings.HasPrefix(filepath.Base(path), "n")
+		}},
+		{name: "a node does not sync that a program begins", leavesSync: unsynced("box")},
+		{name: "a node does not sync how a program ended", leavesSync: unsynced(result.FileBegun)},
+		{name: "a node does not sync its journal", leavesSync: unsynced(journal.File)},
 		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {
 			if s.Exit != nil && s.Exit.StartedMS > 0 {
 				e := *s.Exit

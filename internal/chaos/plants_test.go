@@ -48,5 +48,6 @@ type plant struct {
 	status                       func(*machine, *rank, *node.RankStatus)
 	wallLease, noLease, noShims  bool
 	forgetsRunning, ignoresStops bool
+	leavesSync                   func(path string) bool // of a node's file or directory
 	newKeys                      bool
 }

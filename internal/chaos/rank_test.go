@@ -109,6 +109,9 @@ func (m *machine) recover() {
 		r := m.ranks[id]
 		_, runs := m.runs[id]
 		is := m.disk.read(r)
+		if lacks := m.disk.lacks(r, is); lacks != "" {
+			m.w.audit.violation("the disk of %s has not the %s of %s any more, which was durable", m.name, lacks, id)
+		}
 		if is != nil && (errors.Is(is.recorded, atomicfile.ErrDamaged) || errors.Is(is.ended, atomicfile.ErrDamaged)) {
 			m.w.audit.saw("damaged files of nodes noticed")
 		}
