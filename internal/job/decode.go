@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/times"
 	"gbatch/oci/ref"
 )
 
@@ -102,9 +103,9 @@ func (d *decoder) duration(n *node, to *Duration, low Duration) {
 		d.Problem(n, "must be a duration in quotes, is "+n.Kind.String(), `write a number and a unit, such as "90 minutes", "1.5 h" or "2 weeks"`)
 		return
 	}
-	x, err := ParseDuration(n.Text)
+	x, err := times.ParseDuration(n.Text)
 	switch {
-	case errors.Is(err, errDuration):
+	case errors.Is(err, times.ErrDuration):
 		d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), "units: week, day, hour (h), minute (min, m), second (sec, s)")
 	case err != nil:
 		d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), "")
@@ -120,7 +121,7 @@ func (d *decoder) instant(n *node, to *Instant) {
 		d.WrongKind(n, "a date and time in quotes")
 		return
 	}
-	x, err := parseInstant(n.Text)
+	x, err := times.ParseInstant(n.Text)
 	if err != nil {
 		d.Problem(n, fmt.Sprintf("is %s: %v", document.Quote(n.Text), err), "")
 		return

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/times"
 )
 
 // Dependency makes a job wait for others.
@@ -127,7 +128,7 @@ func ParseDependencies(text string) (deps []Dependency, any bool, err error) {
 			}
 			var minutes int
 			if delayed {
-				if minutes, err = strconv.Atoi(delay); err != nil || minutes < 1 || minutes > int(MaxDuration/60) {
+				if minutes, err = strconv.Atoi(delay); err != nil || minutes < 1 || minutes > int(times.MaxDuration/60) {
 					return nil, false, fmt.Errorf("%s is no number of minutes", document.Quote(delay))
 				}
 			}

@@ -105,3 +105,5 @@ func absolutePath(s string) string {
 	}
 	return ""
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/times"
 )
 
 func seeds(f *testing.F) {
@@ -104,7 +105,7 @@ func drawSpec(t *rapid.T) Spec {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("aZ9 é🚀\"\\<&/{")), 2, 40, -1).Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 	name := rapid.StringMatching(`[A-Z][A-Z0-9_]{0,8}`).Filter(func(s string) bool { return variableName(s) == "" })
 	path := rapid.StringMatching(`/data(/[a-z.]{1,3}x){0,3}`)
-	duration := rapid.Int64Range(60, int64(MaxDuration))
+	duration := rapid.Int64Range(60, int64(times.MaxDuration))
 	s := Spec{
 		Name:        text.Draw(t, "name"),
 		Description: rapid.StringOf(rapid.RuneFrom([]rune("ab\n\t\"é"))).Draw(t, "description"),

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gbatch/internal/job/times"
 )
 
 // FuzzDependencies: what is taken names jobs, of a bounded number.
@@ -20,7 +22,7 @@ func FuzzDependencies(f *testing.F) {
 		jobs := 0
 		for _, d := range deps {
 			jobs += len(d.Jobs)
-			if d.wrong() != "" || d.Delay < 0 || d.Delay > MaxDuration || slices.ContainsFunc(d.Jobs, func(id string) bool { return !isJobID(id) }) {
+			if d.wrong() != "" || d.Delay < 0 || d.Delay > times.MaxDuration || slices.ContainsFunc(d.Jobs, func(id string) bool { return !isJobID(id) }) {
 				t.Errorf("%q has %+v", s, d)
 			}
 		}
@@ -57,11 +59,11 @@ func FuzzDuration(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		d, err := ParseDuration(s)
+		d, err := times.ParseDuration(s)
 		if err != nil {
 			return
 		}
-		if again, err := ParseDuration(d.String()); d < 1 || d > MaxDuration || err != nil || again != d {
+		if again, err := times.ParseDuration(d.String()); d < 1 || d > times.MaxDuration || err != nil || again != d {
 			t.Errorf("%q is %d, and %q is %d, %v", s, d, d, again, err)
 		}
 	})
@@ -73,11 +75,11 @@ func FuzzInstant(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		x, err := parseInstant(s)
+		x, err := times.ParseInstant(s)
 		if err != nil {
 			return
 		}
-		if again, err := parseInstant(x.String()); x <= 0 || err != nil || again != x {
+		if again, err := times.ParseInstant(x.String()); x <= 0 || err != nil || again != x {
 			t.Errorf("%q is %d, and %q is %d, %v", s, x, x, again, err)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gbatch/internal/job/times"
 )
 
 // Spec is a job in the native form: the GPULab v2 document, checked and with
@@ -106,6 +108,12 @@ type bucket struct {
 	Name string `json:"bucketName"`
 	Max  int    `json:"bucketMax"`
 }
+
+type (
+	// Duration and Instant are times as documents have them.
+	Duration = times.Duration
+	Instant  = times.Instant
+)
 
 // Extra is GPULab's: who is told of what, by mail.
 type Extra struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 // FuzzParseDuration: what is taken is within bounds.
@@ -14,7 +14,7 @@ func FuzzParseDuration(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if d, err := ParseDuration(s); err == nil && (d < 0 || d > time.Duration(job.MaxDuration)*time.Second) {
+		if d, err := ParseDuration(s); err == nil && (d < 0 || d > time.Duration(times.MaxDuration)*time.Second) {
 			t.Errorf("%q is %v", s, d)
 		}
 	})

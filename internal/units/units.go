@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 var errLong = errors.New("must not be longer than 3650 days")
@@ -18,9 +18,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil || d < 0:
-		s, err := job.ParseDuration(text)
+		s, err := times.ParseDuration(text)
 		return time.Duration(s) * time.Second, err
-	case d > time.Duration(job.MaxDuration)*time.Second:
+	case d > time.Duration(times.MaxDuration)*time.Second:
 		return 0, errLong
 	}
 	return d, nil

@@ -17,8 +17,8 @@ import (
 	"gbatch/internal/cli/secret"
 	"gbatch/internal/cli/watch"
 	"gbatch/internal/client"
-	"gbatch/internal/job"
 	"gbatch/internal/job/sizes"
+	"gbatch/internal/job/times"
 )
 
 // Update is gqueue update.
@@ -78,7 +78,7 @@ func (o *Update) limit(ctx context.Context, a *cli.App, change *api.JobChange) e
 		return nil
 	}
 	text, more := strings.CutPrefix(o.Time, "+")
-	d, limited, err := job.ParseLimit(text)
+	d, limited, err := times.ParseLimit(text)
 	if err != nil || !limited {
 		return exit.Usagef("--time %q: %w", o.Time, cmp.Or(err, errors.New("want a limit")))
 	}
@@ -97,7 +97,7 @@ func (o *Update) limitMin(change *api.JobChange) error {
 	if o.TimeMin == "" {
 		return nil
 	}
-	d, limited, err := job.ParseLimit(o.TimeMin)
+	d, limited, err := times.ParseLimit(o.TimeMin)
 	if err == nil && !limited && o.TimeMin != "0" {
 		err = errors.New("want the least limit that will do, or 0 for none")
 	}

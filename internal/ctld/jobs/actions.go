@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/ctld/wire"
 	"gbatch/internal/job"
 	"gbatch/internal/job/indexes"
+	"gbatch/internal/job/times"
 	"gbatch/internal/state"
 	"gbatch/sched"
 )
@@ -105,7 +106,7 @@ func changeOf(in *actInput) amend.Change {
 // seconds is a length of time that a caller gave; -1 s for all that is negative, and no
 // more than any job may have.
 func seconds(n int64) sched.Time {
-	return sched.Time(min(max(n, -1), int64(job.MaxDuration)+1)) * sched.Second
+	return sched.Time(min(max(n, -1), int64(times.MaxDuration)+1)) * sched.Second
 }
 
 // moveChunk is how many jobs with their documents one event puts into another project

@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/job/indexes"
 	"gbatch/internal/job/nodelist"
 	"gbatch/internal/job/sizes"
+	"gbatch/internal/job/times"
 	"gbatch/oci/ref"
 )
 
@@ -322,7 +323,7 @@ func (a *applied) others(o Overrides) {
 func (a *applied) when(o Overrides) {
 	sc, g := &a.sub.Spec.Request.Scheduling, a.sub.Spec.Gbatch
 	if o.Time != "" {
-		d, limited, err := job.ParseLimit(o.Time)
+		d, limited, err := times.ParseLimit(o.Time)
 		if a.check("--time", o.Time, err) {
 			if sc.MaxDuration = d; !limited {
 				sc.MaxDuration = 0

@@ -10,6 +10,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 // span is a range of amounts, as 2.. or 24GB..80GB. An exact amount has both.
@@ -108,7 +109,7 @@ func parseDuration(s string) (job.Duration, error) {
 	}
 	x, err := strconv.ParseInt(m[1], 10, 64)
 	unit := units[m[2]]
-	if err != nil || x > int64(job.MaxDuration/unit) {
+	if err != nil || x > int64(times.MaxDuration/unit) {
 		return 0, errors.New("must not be longer than 3650 days")
 	}
 	return job.Duration(x) * unit, nil

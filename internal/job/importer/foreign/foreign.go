@@ -12,6 +12,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 // Decoder reads a document of another format into a job.
@@ -159,7 +160,7 @@ func (d *Decoder) AnyFeature(n *document.Node, g *job.Gbatch, name string, value
 
 // Deadline reads a limit in seconds.
 func (d *Decoder) Deadline(n *document.Node, s *job.Spec, scope string) {
-	x, ok := d.Integer(n, 1, int(job.MaxDuration))
+	x, ok := d.Integer(n, 1, int(times.MaxDuration))
 	if !ok {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 var errISO = errors.New(`want a duration of ISO 8601, such as "PT4H30M", "PT90S" or "P7D"`)
@@ -31,7 +32,7 @@ func parseISO8601(s string) (job.Duration, error) {
 			continue
 		}
 		x, err := strconv.ParseInt(m[i+1], 10, 64)
-		if err != nil || x > int64(job.MaxDuration/unit) {
+		if err != nil || x > int64(times.MaxDuration/unit) {
 			return 0, errors.New("must not be longer than 3650 days")
 		}
 		sum += job.Duration(x) * unit
@@ -42,7 +43,7 @@ func parseISO8601(s string) (job.Duration, error) {
 	switch {
 	case sum < 1:
 		return 0, errors.New("must be longer than zero")
-	case sum > job.MaxDuration:
+	case sum > times.MaxDuration:
 		return 0, errors.New("must not be longer than 3650 days")
 	}
 	return sum, nil

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 func TestParseISO8601(t *testing.T) {
@@ -54,7 +55,7 @@ func FuzzParseISO8601(f *testing.F) {
 	f.Add("P1W")
 	f.Add("P1DT2H3M4.5S")
 	f.Fuzz(func(t *testing.T, s string) {
-		if x, err := parseISO8601(s); err == nil && (x < 1 || x > job.MaxDuration) {
+		if x, err := parseISO8601(s); err == nil && (x < 1 || x > times.MaxDuration) {
 			t.Errorf("parseISO8601(%q) = %d", s, x)
 		}
 	})

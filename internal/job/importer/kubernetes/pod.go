@@ -7,6 +7,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/times"
 )
 
 func templateFields() []field[manifest] {
@@ -52,7 +53,7 @@ func podFields() []field[manifest] {
 			d.Deadline(n, &k.spec, job.LimitAttempt)
 		}, false},
 		{"terminationGracePeriodSeconds", func(d *decoder, n *node, k *manifest) {
-			if x, ok := d.Integer(n, 0, int(job.MaxDuration)); ok {
+			if x, ok := d.Integer(n, 0, int(times.MaxDuration)); ok {
 				k.spec.Gbatch.StopGrace = job.Duration(max(x, 1))
 				d.Becomes("gbatch.stopGrace", n)
 			}

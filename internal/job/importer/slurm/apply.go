@@ -14,6 +14,7 @@ import (
 	"gbatch/internal/job/importer/foreign"
 	"gbatch/internal/job/indexes"
 	"gbatch/internal/job/nodelist"
+	"gbatch/internal/job/times"
 )
 
 // What single options do.
@@ -118,7 +119,7 @@ func (s *script) licenses(v string) error {
 }
 
 func (s *script) timeLimit(v string) error {
-	d, limited, err := job.ParseTimeLimit(v)
+	d, limited, err := times.ParseTimeLimit(v)
 	if err != nil {
 		return err
 	}

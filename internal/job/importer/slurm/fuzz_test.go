@@ -6,6 +6,7 @@ import (
 
 	"gbatch/internal/job"
 	"gbatch/internal/job/sizes"
+	"gbatch/internal/job/times"
 )
 
 // FuzzAmounts reads anything as each of Slurm's forms: what is taken is within
@@ -17,7 +18,7 @@ func FuzzAmounts(f *testing.F) {
 	}
 	now := job.Instant(1_772_443_800_000)
 	f.Fuzz(func(t *testing.T, s string) {
-		if d, limited, err := job.ParseTimeLimit(s); err == nil && (d < 0 || d > job.MaxDuration || limited != (d > 0)) {
+		if d, limited, err := times.ParseTimeLimit(s); err == nil && (d < 0 || d > times.MaxDuration || limited != (d > 0)) {
 			t.Errorf("time %q is %d", s, d)
 		}
 		if mib, err := sizes.Parse(s); err == nil && (mib < 0 || mib > 1<<40) {

@@ -11,6 +11,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 	"gbatch/internal/units"
 )
 
@@ -61,7 +62,7 @@ func begin(s string, o Options) (job.Instant, error) {
 	switch {
 	case err != nil:
 		return 0, wrong
-	case at.Sub(now) > time.Duration(job.MaxDuration)*time.Second:
+	case at.Sub(now) > time.Duration(times.MaxDuration)*time.Second:
 		return 0, errors.New("is more than 3650 days away")
 	}
 	return job.Instant(at.UnixMilli()), nil
@@ -175,7 +176,7 @@ func span(s string) (time.Duration, error) {
 	}
 	lengths := map[string]time.Duration{"": time.Second, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
 	if length := lengths[unit]; length > 0 {
-		if n > int64(job.MaxDuration)*int64(time.Second)/int64(length) {
+		if n > int64(times.MaxDuration)*int64(time.Second)/int64(length) {
 			return 0, errors.New("is more than 3650 days away")
 		}
 		return time.Duration(n) * length, nil

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/job/importer/foreign"
 	"gbatch/internal/job/nodelist"
 	"gbatch/internal/job/sizes"
+	"gbatch/internal/job/times"
 )
 
 // option is one option of sbatch: what its value does, what it does without
@@ -346,7 +347,7 @@ func (s *script) forgetGPUs() {
 
 // minimum reads --time-min.
 func minimum(v string) (job.Duration, error) {
-	d, limited, err := job.ParseTimeLimit(v)
+	d, limited, err := times.ParseTimeLimit(v)
 	if err == nil && !limited {
 		err = errors.New("want a length of time")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/job"
+	"gbatch/internal/job/times"
 )
 
 // surroundings are where the scripts of tests are submitted: 2026-03-02 10:30.
@@ -20,7 +21,7 @@ func TestSlurmTime(t *testing.T) {
 		"UNLIMITED": "none", "infinite": "none", "0": "none", "0:00": "none", "": "error", "1-": "1 day", "-": "error", "x": "error", "1:2:3:4": "error", "-5": "error", "1-1:1:1:1": "error",
 		"999999999999": "3650 days",
 	} {
-		d, limited, err := job.ParseTimeLimit(text)
+		d, limited, err := times.ParseTimeLimit(text)
 		got := d.String()
 		switch {
 		case err != nil:

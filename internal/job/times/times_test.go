@@ -1,4 +1,4 @@
-package job
+package times
 
 import (
 	"testing"
@@ -35,13 +35,13 @@ func TestParseInstant(t *testing.T) {
 		"2024-02-29T23:59:59.999-23:59": "2024-03-01T23:58:59.999Z",
 	}
 	for text, want := range good {
-		if i, err := parseInstant(text); err != nil || i.String() != want {
-			t.Errorf("parseInstant(%q) = %v, %v; want %s", text, i, err, want)
+		if i, err := ParseInstant(text); err != nil || i.String() != want {
+			t.Errorf("ParseInstant(%q) = %v, %v; want %s", text, i, err, want)
 		}
 	}
 	for _, text := range []string{"", "now", "2026-03-01", "2026-03-01T09:00:00", "2026-02-30T09:00:00Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-01:00"} {
-		if i, err := parseInstant(text); err == nil {
-			t.Errorf("parseInstant(%q) = %v", text, i)
+		if i, err := ParseInstant(text); err == nil {
+			t.Errorf("ParseInstant(%q) = %v", text, i)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestTimesReadBack(t *testing.T) {
 			t.Fatalf("duration %d is written %q and read as %d, %v", d, d, back, err)
 		}
 		i := Instant(rapid.Int64Range(1, 253402300799999).Draw(t, "instant"))
-		if back, err := parseInstant(i.String()); err != nil || back != i {
+		if back, err := ParseInstant(i.String()); err != nil || back != i {
 			t.Fatalf("instant %d is written %q and read as %d, %v", i, i, back, err)
 		}
 	})

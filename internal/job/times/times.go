@@ -1,4 +1,6 @@
-package job
+// Package times has lengths of time and moments as job files and command lines write them.
+// It is pure: it knows no clock.
+package times
 
 import (
 	"errors"
@@ -28,8 +30,9 @@ var durationUnits = []struct {
 	{1, []string{"second", "seconds", "sec", "secs", "s"}},
 }
 
+// What is wrong with a text.
 var (
-	errDuration = errors.New(`want a number and a unit, such as "90 minutes", "1.5 h" or "2 weeks"`)
+	ErrDuration = errors.New(`want a number and a unit, such as "90 minutes", "1.5 h" or "2 weeks"`)
 	errNoTime   = errors.New("must be longer than zero")
 	errTooLong  = errors.New("must not be longer than 3650 days")
 )
@@ -40,7 +43,7 @@ func ParseDuration(text string) (Duration, error) {
 		d, limited, err := ParseTimeLimit(text)
 		switch {
 		case err != nil:
-			return 0, errDuration
+			return 0, ErrDuration
 		case !limited:
 			return 0, errNoTime
 		}
@@ -71,7 +74,7 @@ func ParseDuration(text string) (Duration, error) {
 func durationPart(text string) (x float64, unit Duration, rest string, err error) {
 	word := strings.TrimLeft(text, "0123456789.")
 	if x, err = strconv.ParseFloat(text[:len(text)-len(word)], 64); err != nil {
-		return 0, 0, "", errDuration
+		return 0, 0, "", ErrDuration
 	}
 	word = strings.ToLower(strings.TrimLeft(word, " "))
 	rest = strings.TrimLeft(word, "abcdefghijklmnopqrstuvwxyz")
@@ -80,7 +83,7 @@ func durationPart(text string) (x float64, unit Duration, rest string, err error
 			return x, u.seconds, rest, nil
 		}
 	}
-	return 0, 0, "", errDuration
+	return 0, 0, "", ErrDuration
 }
 
 // String is the duration in the largest unit that gives a whole number.
@@ -108,14 +111,15 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 // Instant is a moment in Unix milliseconds; 0 is none. Its text is RFC 3339.
 type Instant int64
 
-var errInstant = errors.New(`want a date and time with its zone (RFC 3339), such as "2026-03-01T09:00:00+01:00" or "2026-03-01T08:00:00Z"`)
+// ErrInstant is what is wrong with a text that is no moment.
+var ErrInstant = errors.New(`want a date and time with its zone (RFC 3339), such as "2026-03-01T09:00:00+01:00" or "2026-03-01T08:00:00Z"`)
 
-// parseInstant reads an RFC 3339 time after 1970. Parts of a millisecond are
+// ParseInstant reads an RFC 3339 time after 1970. Parts of a millisecond are
 // dropped.
-func parseInstant(text string) (Instant, error) {
+func ParseInstant(text string) (Instant, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return 0, errInstant
+		return 0, ErrInstant
 	}
 	if t.UnixMilli() <= 0 || t.UTC().Year() > 9999 {
 		return 0, errors.New("must be after 1970 and before 10000")
@@ -134,14 +138,12 @@ func (i Instant) String() string {
 // MarshalText is String.
 func (i Instant) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
-// UnmarshalText is parseInstant; empty text is none.
+// UnmarshalText is ParseInstant; empty text is none.
 func (i *Instant) UnmarshalText(text []byte) (err error) {
 	if len(text) == 0 {
 		*i = 0
 		return nil
 	}
-	*i, err = parseInstant(string(text))
+	*i, err = ParseInstant(string(text))
 	return err
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
