@@ -29,6 +29,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	d.checkShm(gn, s)
 	d.checkGang(gn, g)
 	d.checkGroups(gn, s)
+	d.checkRanks(gn, g)
 	d.checkWhen(gn, s)
 	d.checkReuse(gn, s)
 	d.checkData(gn, s)

@@ -25,7 +25,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, fields := range [][]string{
 		document.Names(specFields), document.Names(ownerFields), document.Names(requestFields), document.Names(resourcesFields), document.Names(dockerFields), document.Names(storageFields), document.Names(portFields),
-		document.Names(schedulingFields), document.Names(bucketFields), document.Names(extraFields), document.Names(gbatchFields), document.Names(groupFields),
+		document.Names(schedulingFields), document.Names(bucketFields), document.Names(extraFields), document.Names(gbatchFields), document.Names(groupFields), document.Names(ownFields),
 		document.Names(tasksFields), document.Names(retryFields), document.Names(retryRuleFields), document.Names(dependencyFields), document.Names(idleFields), document.Names(launchFields), document.Names(stdioFields), document.Names(inputFields), document.Names(outputFields), document.Names(s3Fields), document.Names(secretFields),
 	} {
 		for _, name := range fields {

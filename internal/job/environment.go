@@ -52,7 +52,7 @@ type EnvInput struct {
 // Environment is what a container gets on top of its image's environment, as
 // NAME=value, in an order that depends on the input alone: GPULab's variables
 // and ours, which a job cannot change, then those of Slurm that scripts look
-// for and MASTER_ADDR, which it can, and the job's own, by name.
+// for and MASTER_ADDR, which it can, those of the rank and the job's own, by name.
 //
 // A batch script has all of Slurm's, with Slurm's meaning. Another job's leave
 // out SLURM_NTASKS, SLURM_JOBID, SLURM_NODELIST and SLURM_TASKS_PER_NODE on
@@ -63,6 +63,7 @@ func Environment(in EnvInput) []string {
 		in.Nodes = []string{in.Node}
 	}
 	own, gid := in.Spec.Request.Docker.Environment, in.Spec.Request.Docker.ProjectGIDVariable
+	ofRank := in.Spec.own(int(in.ID.Rank)).Environment
 	var env []string
 	for _, v := range slices.Concat(gpulabVariables(in), gbatchVariables(in), sourceVariables(in)) {
 		env = append(env, v.name+"="+v.value)
@@ -71,14 +72,23 @@ func Environment(in EnvInput) []string {
 		env = append(env, "GBATCH_PORT_"+strconv.Itoa(p.ContainerPort)+"="+strconv.Itoa(p.HostPort))
 	}
 	for _, v := range slices.Concat(slurmVariables(in), gangVariables(in)) {
-		if _, ok := own[v.name]; !ok && v.name != gid {
+		_, jobs := own[v.name]
+		if _, ranks := ofRank[v.name]; !jobs && !ranks && v.name != gid {
 			env = append(env, v.name+"="+v.value)
 		}
 	}
-	known := told(in.Spec, env)
+	env = appendOwn(env, in.Spec, ofRank)
+	others := maps.Clone(own)
+	maps.DeleteFunc(others, func(name, _ string) bool { _, is := ofRank[name]; return is })
+	return appendOwn(env, in.Spec, others)
+}
+
+// appendOwn adds variables by name. What was there before them is known to them.
+func appendOwn(env []string, s *Spec, own map[string]string) []string {
+	known := told(s, env)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		value := own[name]
-		if in.Spec.gbatch().ExpandVariables {
+		if s.gbatch().ExpandVariables {
 			value = expand.Variables(value, known)
 		}
 		env = append(env, name+"="+value)

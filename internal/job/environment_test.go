@@ -31,6 +31,9 @@ func TestEnvironment(t *testing.T) {
 	gang.GPUs, gang.GPUUUIDs = []int{0, 1}, []string{"GPU-0", "GPU-1"}
 	share := plain
 	share.Spec = &Spec{Name: "share", Request: Request{Resources: Resources{GPUs: 0.25}, Docker: Docker{ProjectGIDVariable: "SLURM_JOB_ID"}}}
+	own := gang
+	own.Spec, own.Array = &Spec{Name: "own", Request: Request{Docker: Docker{Environment: map[string]string{"PART": "$(INDEX)", "TWICE": "job"}}}, Gbatch: &Gbatch{ExpandVariables: true,
+		OfRanks: []Own{{}, {Environment: map[string]string{"INDEX": "1", "MASTER_ADDR": "head", "TWICE": "rank $(GBATCH_RANK)"}}}}}, nil
 	none := plain
 	none.Spec, none.GPUs, none.GPUUUIDs = &Spec{Name: "none"}, nil, nil
 
@@ -38,7 +41,7 @@ func TestEnvironment(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		in   EnvInput
-	}{{"one rank", plain}, {"second rank of a gang in an array", gang}, {"share of a GPU, gid variable of Slurm's name", share}, {"no GPU", none}} {
+	}{{"one rank", plain}, {"second rank of a gang in an array", gang}, {"share of a GPU, gid variable of Slurm's name", share}, {"no GPU", none}, {"a rank with variables of its own", own}} {
 		b.WriteString("== " + tc.name + "\n")
 		seen := map[string]bool{}
 		for _, v := range Environment(tc.in) {

@@ -12,7 +12,8 @@ type Gbatch struct {
 	InstanceType         string         `json:"instanceType,omitempty"`    // a name in the site's table, for what request.resources leaves at 0
 	ImageAlias           string         `json:"imageAlias,omitempty"`      // a name in the site's table, instead of request.docker.image
 	Nodes                int            `json:"nodes,omitempty"`           // ranks of a gang; 0 and 1: one
-	OtherGroups          []Group        `json:"otherGroups,omitempty"`     // of a gang: ranks after those, which ask for other amounts
+	OtherGroups          []Group        `json:"otherGroups,omitempty"`     // of a gang: ranks after those, which ask for other amounts or run something else
+	OfRanks              []Own          `json:"ofRanks,omitempty"`         // names and variables of each rank; empty: it has none of its own
 	StartOrder           string         `json:"startOrder,omitempty"`      // of a gang: any (empty), master-first, workers-first
 	StopWhen             string         `json:"stopWhen,omitempty"`        // of a gang: all-done (empty), master-done
 	Launch               *Launch        `json:"launch,omitempty"`          // the command runs on the first rank alone; see Launch

@@ -18,6 +18,7 @@ var gbatchFields = []field[Gbatch]{
 	{"imageAlias", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.ImageAlias, plain(1, 128)) }, false},
 	{"nodes", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.Nodes, 1, maxNodes) }, false},
 	{"otherGroups", readGroups, false},
+	{"ofRanks", readRanks, false},
 	{"startOrder", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StartOrder, oneOf(MasterFirst, WorkersFirst)) }, false},
 	{"stopWhen", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopWhen, oneOf(MasterDone)) }, false},
 	{"launch", func(d *decoder, n *node, g *Gbatch) {

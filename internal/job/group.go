@@ -6,8 +6,8 @@ import (
 	"gbatch/internal/document"
 )
 
-// Group is ranks of a gang that ask for other amounts than those of request.resources. What
-// is no amount holds for all ranks.
+// Group is ranks of a gang that ask for other amounts than those of request.resources, and
+// may run something else in the same image. All other fields hold for all ranks.
 type Group struct {
 	Nodes                int      `json:"nodes"`
 	GPUs                 float64  `json:"gpus"`
@@ -17,6 +17,9 @@ type Group struct {
 	GPUMemoryGB          int      `json:"gpuMemoryGb,omitempty"`
 	MinComputeCapability float64  `json:"minComputeCapability,omitempty"`
 	ShareOfNode          bool     `json:"shareOfNode,omitempty"` // see Gbatch.ShareOfNode
+
+	Command    *Command `json:"command,omitempty"`    // in place of the job's command and entrypoint; nil: they have those
+	Entrypoint []string `json:"entrypoint,omitempty"` // with Command, in place of the image's
 }
 
 const maxGroups = 15 // beside the ranks of request.resources
@@ -40,12 +43,25 @@ var groupFields = []field[Group]{
 		g.MinComputeCapability = of.MinComputeCapability
 	}, false},
 	{"shareOfNode", func(d *decoder, n *node, g *Group) { d.boolean(n, &g.ShareOfNode) }, false},
+	{"command", func(d *decoder, n *node, g *Group) {
+		var c Docker
+		readCommand(d, n, &c)
+		g.Command = &c.Command
+	}, false},
+	{"entrypoint", func(d *decoder, n *node, g *Group) {
+		var of Gbatch
+		readEntrypoint(d, n, &of)
+		g.Entrypoint = of.Entrypoint
+	}, false},
 }
 
 func readGroups(d *decoder, n *node, to *Gbatch) {
 	d.elements(n, maxGroups, func(_ int, n *node) {
 		var g Group
 		if document.Object(d, n, groupFields, &g) {
+			if g.Command == nil && len(g.Entrypoint) > 0 {
+				d.ProblemAt(n, "entrypoint", "is called with the group's \"command\", which is not given", `give it, as "" if there are no arguments`)
+			}
 			to.OtherGroups = append(to.OtherGroups, g)
 		}
 	})
@@ -84,6 +100,11 @@ func (s *Spec) OfGroup(g *Group) Spec {
 	out := *s
 	r := &out.Request.Resources
 	r.GPUs, r.CPUs, r.CPUMemoryGB, r.GPUModel, r.GPUMemoryGB = g.GPUs, g.CPUs, g.CPUMemoryGB, g.GPUModel, g.GPUMemoryGB
+	if g.Command != nil {
+		own := s.gbatch()
+		own.Entrypoint = g.Entrypoint
+		out.Request.Docker.Command, out.Gbatch = *g.Command, &own
+	}
 	return out
 }
 

@@ -154,8 +154,8 @@ func (s *Spec) Mounts() []Storage {
 // RankWord in a mount's hostPath stands for the number of the rank that mounts it.
 const RankWord = "{rank}"
 
-// OfRank is the job as one of its ranks has it: with the amounts of its group, and
-// directories of its own where mounts name them.
+// OfRank is the job as one of its ranks has it: with the amounts and the command of its
+// group, and directories of its own where mounts name them.
 func (s *Spec) OfRank(rank uint32) Spec {
 	out := *s
 	if g := s.groupOf(int(rank)); g != nil {
@@ -169,7 +169,7 @@ func (s *Spec) OfRank(rank uint32) Spec {
 		return list
 	}
 	out.Request.Docker.Storage = of(s.Request.Docker.Storage)
-	if g := s.gbatch(); len(g.Before)+len(g.Beside) > 0 {
+	if g := out.gbatch(); len(g.Before)+len(g.Beside) > 0 {
 		g.Before, g.Beside = slices.Clone(g.Before), slices.Clone(g.Beside)
 		for _, list := range [][]Before{g.Before, g.Beside} {
 			for i := range list {

@@ -160,10 +160,10 @@ func (a *Attachment) Address() netip.Addr {
 	return a.at.Addr
 }
 
-// Hosts is /etc/hosts with the rank's own name in it, and those of its gang.
-func (a *Attachment) Hosts(text []byte, name string) []byte {
+// Hosts is /etc/hosts with a rank's own names in it, and those of its gang.
+func (a *Attachment) Hosts(text []byte, own []string) []byte {
 	if a.gang == nil {
-		return netns.Hosts(text, netns.Name{Addr: a.at.Addr, Names: []string{name}})
+		return netns.Hosts(text, netns.Name{Addr: a.at.Addr, Names: own})
 	}
 	return netns.Hosts(text, a.names...)
 }

@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
@@ -39,12 +40,13 @@ func (n *Network) gang(id job.RankID, o *api.RunOrder) (*netns.Gang, error) {
 	return g, nil
 }
 
-// names are the gang's ranks, by the names of their nodes.
+// names are the gang's ranks, by the names that the job gives them and by those of their
+// nodes.
 func names(o *api.RunOrder) []netns.Name {
 	var list []netns.Name
-	for _, p := range o.Peers {
+	for i, p := range o.Peers {
 		if inside, err := netip.ParsePrefix(p.Inside); err == nil {
-			list = append(list, netns.Name{Addr: inside.Addr(), Names: []string{p.Node}})
+			list = append(list, netns.Name{Addr: inside.Addr(), Names: append(slices.Clone(o.Spec.Hosts(i)), p.Node)})
 		}
 	}
 	return list

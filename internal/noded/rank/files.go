@@ -3,7 +3,7 @@ package rank
 import (
 	"os"
 	"path"
-	"strings"
+	"slices"
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/network"
@@ -19,13 +19,16 @@ var hostFiles = []string{"hosts", "resolv.conf"}
 type names struct {
 	net      *network.Attachment // nil: the host's network
 	hostname string
+	order    *order
+	host     string // the node's address
 	hostfile string // the text; empty: it has none
 	script   string // likewise
 }
 
 // files are all that the recipe's program finds in place of its image's.
 func (r *recipe) files() ([]oci.File, error) {
-	list, err := names{r.net, r.hostname(), r.hostfile(), r.order.Spec.Script(r.order.id.Rank)}.files(r.allMounts())
+	n := names{r.net, r.hostname(), &r.order, r.node.Host.Address, r.hostfile(), r.order.Spec.Script(r.order.id.Rank)}
+	list, err := n.files(r.allMounts())
 	return append(ownFiles(r.binds.files), list...), err
 }
 
@@ -48,9 +51,9 @@ func (n names) files(mounts []draft.Mount) ([]oci.File, error) {
 		}
 		switch {
 		case name == "hosts" && n.net != nil:
-			text = n.net.Hosts(text, n.hostname)
+			text = n.net.Hosts(text, append(slices.Clone(n.order.Spec.Hosts(int(n.order.id.Rank))), n.hostname))
 		case name == "hosts":
-			text = withHost(text, n.hostname)
+			text = network.NodeHosts(text, n.hostname, &n.order.RunOrder, n.host)
 		case n.net != nil:
 			text = n.net.ResolvConf()
 		}
@@ -63,23 +66,4 @@ func (n names) files(mounts []draft.Mount) ([]oci.File, error) {
 		list = append(list, oci.File{Path: job.ScriptPath, Text: n.script, Program: true})
 	}
 	return list, nil
-}
-
-// withHost makes sure that the host's own name can be resolved: launchers of
-// parallel programs look it up.
-func withHost(hosts []byte, name string) []byte {
-	for line := range strings.Lines(string(hosts)) {
-		line, _, _ = strings.Cut(line, "#")
-		fields := strings.Fields(line)
-		for _, f := range fields[min(1, len(fields)):] {
-			if strings.EqualFold(f, name) {
-				return hosts
-			}
-		}
-	}
-	text := strings.TrimRight(string(hosts), "\n")
-	if !strings.Contains(text, "localhost") {
-		text += "\n127.0.0.1\tlocalhost"
-	}
-	return []byte(strings.TrimLeft(text+"\n127.0.1.1\t"+name+"\n", "\n"))
 }

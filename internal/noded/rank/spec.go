@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
@@ -204,13 +205,18 @@ func (s *state) secretEnv() []string {
 	return nil
 }
 
-// hostname is the machine's where the rank shares its network, and the node's
-// in a gang's: programs look for their own address by it, and for themselves in
-// the list of nodes.
+// hostname is the machine's where the rank shares its network, else the name that the job
+// gives it, and without one the node's in a gang's: programs look for their own address by it,
+// and for themselves in the list of nodes.
 func (r *recipe) hostname() string {
-	switch id := r.order.id; {
+	id := r.order.id
+	own := r.order.Spec.Hosts(int(id.Rank))
+	switch {
 	case r.net == nil:
 		return r.node.Host.Name
+	case len(own) > 0:
+		name, _, _ := strings.Cut(own[0], ".")
+		return name
 	case r.net.Gang(), r.order.Spec.Launches(): // scripts look for themselves in the list of nodes
 		return r.node.Config.Name
 	case r.homeKey() != "":

@@ -413,6 +413,7 @@ export type Gbatch = {
   nodeNames?: Array<string> | null
   nodes?: number
   notify?: Array<Notify> | null
+  ofRanks?: Array<Own> | null
   otherGroups?: Array<Group> | null
   outputs?: Array<Output> | null
   ownGpus?: number
@@ -450,8 +451,10 @@ export type Granted = {
 }
 
 export type Group = {
+  command?: Command
   cpuMemoryGb: number
   cpus: number
+  entrypoint?: Array<string> | null
   gpuMemoryGb?: number
   gpuModel?: Array<string> | null
   gpus: number
@@ -904,6 +907,11 @@ export type Output = {
   pattern?: string
   uri: string
   when?: string
+}
+
+export type Own = {
+  environment?: Record<string, string>
+  hosts?: Array<string> | null
 }
 
 export type Owner = {
