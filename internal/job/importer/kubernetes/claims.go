@@ -278,7 +278,7 @@ func (c *container) claimed(d *decoder) {
 }
 
 func (k *manifest) severalPods() bool {
-	return k.completions != nil && *k.completions > 1 || k.parallelism != nil && *k.parallelism > 1
+	return k.ofPods != nil || k.completions != nil && *k.completions > 1 || k.parallelism != nil && *k.parallelism > 1
 }
 
 func (c *container) takeDevices(d *decoder, n *node, r devices) {

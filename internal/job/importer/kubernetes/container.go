@@ -76,6 +76,7 @@ type container struct {
 	ownGroup         string
 	requests, limits map[string]*node
 	expanded         int            // bytes that came of variables
+	inCommand        bool           // a command is read, for which all variables are known
 	reference        *regexp.Regexp // to a variable; nil until it is needed
 
 	startup      *node // a probe

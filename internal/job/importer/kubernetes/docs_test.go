@@ -32,5 +32,15 @@ func TestDocs(t *testing.T) {
 		document.Names(podTermFields),
 		document.Names(podSelectorFields),
 		document.Names(podExpressionFields),
+		document.Names(jobSetFields()),
+		document.Names(setNetworkFields),
+		document.Names(setSuccessFields),
+		document.Names(setFailureFields),
+		document.Names(replicatedFields),
+		document.Names(coordinatorFields),
+		document.Names(torchFields()),
+		document.Names(roleFields),
+		document.Names(replicaFields),
+		document.Names(elasticFields),
 	)...)
 }

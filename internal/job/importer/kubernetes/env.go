@@ -283,6 +283,10 @@ func (c *container) podField(d *decoder, n *node, path string) (string, bool) {
 		return "default", true
 	}
 	if kind, key, ok := bracketed(path); ok {
+		if c.ofPods[key] {
+			c.askedLabels[key] = true
+			return dynamic("$(" + labelVariable(key) + ")")
+		}
 		switch key {
 		case indexField:
 			return dynamic("$(JOB_COMPLETION_INDEX)")
@@ -361,7 +365,7 @@ func (c *container) template(d *decoder, n *node, word string) string {
 		case c.secret[name]: // its value is put in where the container begins, and in no file
 			c.runsDynamic = true
 			return m
-		case !ok && c.indexed && foreign.IsTaskVariable(name):
+		case !ok && c.indexed && foreign.IsTaskVariable(name), c.inCommand && c.ofRanks[name]:
 			c.runsDynamic = true
 			return m
 		case !ok:
@@ -374,6 +378,8 @@ func (c *container) template(d *decoder, n *node, word string) string {
 }
 
 func (c *container) templates(d *decoder, n *node, words []string) []string {
+	c.inCommand = true
+	defer func() { c.inCommand = false }()
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = c.template(d, n, w)

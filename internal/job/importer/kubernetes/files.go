@@ -232,7 +232,7 @@ func (k *manifest) fieldText(field string) (string, bool) {
 		return k.namespace, k.namespace != ""
 	}
 	kind, key, ok := bracketed(field)
-	if !ok || key == indexField {
+	if !ok || key == indexField || k.ofPods[key] {
 		return "", false
 	}
 	return k.podLabels[kind+" "+key], true

@@ -14,8 +14,7 @@ const (
 
 // instead says what to write in place of objects that run something and are no Job.
 var instead = map[string]string{
-	"PyTorchJob": gangs + ": torchrun --nnodes=$GBATCH_NUM_NODES --node-rank=$GBATCH_RANK --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT",
-	"TrainJob":   gangs,
+	"TrainJob":   "write it as a PyTorchJob with what its runtime says, which is not in the file; or " + gangs,
 	"TFJob":      gangs,
 	"MPIJob":     gangs,
 	"PaddleJob":  gangs,
@@ -23,7 +22,6 @@ var instead = map[string]string{
 	"JAXJob":     gangs,
 	"RayJob":     gangs,
 	"RayCluster": gangs,
-	"JobSet":     "where its pods find each other, " + gangs + "; else submit each of its jobs by itself, of which some may wait for others (gsubmit --dependency)",
 	"Workflow":   "submit each step as a job, of which some wait for others (gsubmit --dependency)",
 	"Pod":        "write it as a Job: what is below spec comes below spec.template.spec, with restartPolicy Never",
 	"Deployment": server, "StatefulSet": server, "DaemonSet": server, "ReplicaSet": server,

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gbatch/internal/document"
@@ -61,8 +62,16 @@ type manifest struct {
 	queue       string  // of Kueue, which has the job on hold until it may run
 	held        *node   // suspend: true
 	subdomain   *node   // where pods find each other by name
+	found       *node   // the object that is the job
 	shares      *node   // containers see each other's processes
 
+	operated    bool            // an operator makes the pods, and sets their restartPolicy
+	ofPods      map[string]bool // labels that not all pods have, or not with one value
+	askedLabels map[string]bool // those of them that programs are told
+	ofRanks     map[string]bool // variables that an operator gives each pod
+	served      []string        // services whose names ranks have
+
+	spreads    []*node   // constraints on how pods are spread over nodes
 	nearTerms  []podTerm // pods beside which this job's must run
 	apartTerms []podTerm // pods beside which they may not
 	labelled   gpuLabels
@@ -83,8 +92,7 @@ type manifest struct {
 // given with it.
 func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	d := foreign.New()
-	k := &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, claims: map[string]*claim{}, podLabels: map[string]string{},
-		beside: objects{map[string]*keys{}, map[string]*keys{}}}
+	k := newManifest()
 	var found *node
 	for _, file := range append([][]byte{data}, with...) {
 		list, err := parts(file)
@@ -109,16 +117,39 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	if found == nil {
 		return job.Submission{}, document.Problems{{Message: "has no Job", Hint: "submit the file that has it, and name this one by --with"}}
 	}
-	if !runsOtherwise(d, found) && document.Object(d, found, fields(found), k) {
+	k.found = found
+	switch kind := kindOf(found); {
+	case runsOtherwise(d, found):
+	case kind == "JobSet":
+		k.jobSet(d, found)
+	case kind == "PyTorchJob":
+		k.pyTorch(d, found)
+	case document.Object(d, found, fields(found), k):
 		k.combine(d, found)
 		k.reaches(d, found)
+	}
+	for _, s := range k.services {
+		if !slices.Contains(k.served, s.Given("metadata").Given("name").Text) {
+			d.Note(s.Given("kind"), serviceUnused)
+		}
 	}
 	return d.Finish(job.Submission{Spec: k.spec, Secrets: k.secrets, Hold: k.hold})
 }
 
+func newManifest() *manifest {
+	return &manifest{spec: job.Spec{Gbatch: &job.Gbatch{Source: Source}}, volumes: map[string]volume{}, fileSecrets: map[string]*fileSecret{}, claims: map[string]*claim{}, podLabels: map[string]string{},
+		beside: objects{map[string]*keys{}, map[string]*keys{}}}
+}
+
+func kindOf(n *node) string {
+	if kind := n.Given("kind"); kind != nil && kind.Kind == document.StringKind {
+		return kind.Text
+	}
+	return ""
+}
+
 func isJob(n *node) bool {
-	kind := n.Given("kind")
-	return kind != nil && (kind.Text == "Job" || kind.Text == "CronJob")
+	return slices.Contains([]string{"Job", "CronJob", "JobSet", "PyTorchJob"}, kindOf(n))
 }
 
 // alien tells of an object beside the job that has no meaning here.
@@ -301,6 +332,9 @@ func (k *manifest) combine(d *decoder, n *node) {
 		d.Note(k.held, "is on hold: gcancel --release lets it go on")
 	}
 	if k.main != nil {
+		if k.subdomain != nil {
+			k.inNamespace(k.subdomain.Text)
+		}
 		k.containers(d)
 		k.labelledGPUs(d)
 	}
@@ -333,11 +367,12 @@ func (k *manifest) tasks(d *decoder, n *node) {
 		completions = parallelism
 		d.Note(n.Child("parallelism"), "is above 1 without completions: it is as many tasks, of which each has to end well, where in a cluster it is enough that one did and the others ended")
 	}
-	if k.subdomain != nil && completions > 1 && parallelism > 1 {
-		d.Problem(k.subdomain, "is where pods find each other, and tasks of a job do not: each runs when there is room",
-			"for ranks that run at once and talk to each other submit a native job with gbatch.nodes, which find each other by MASTER_ADDR and GBATCH_NODE_ADDRESSES; remove it if the tasks do not")
+	together := k.meet(d, n, completions, parallelism)
+	k.neighbours(d, completions > 1 && parallelism > 1, together)
+	if together {
+		k.gang(d, n, completions)
+		return
 	}
-	k.neighbours(d, completions > 1 && parallelism > 1)
 	if completions == 1 && !k.indexed {
 		return
 	}
@@ -349,6 +384,40 @@ func (k *manifest) tasks(d *decoder, n *node) {
 		t.Parallelism = parallelism
 	}
 	k.spec.Gbatch.Tasks = t
+}
+
+// meet says whether a job's pods look for each other: by the names of a subdomain, or by a
+// service of the file that selects them. Then all of them have to run at once.
+func (k *manifest) meet(d *decoder, n *node, completions, parallelism int) bool {
+	pods := indexedPods(k.jobName(), "", completions)
+	switch {
+	case k.main == nil || completions > maxTogether:
+		return false
+	case k.subdomain == nil || !k.indexed:
+		if k.subdomain != nil && completions > 1 {
+			d.Note(k.subdomain, "is not used: pods have names in it with completionMode Indexed only")
+		}
+		if !k.indexed && completions > 1 || k.found == nil || !k.calls(k.found, pods) {
+			return false
+		}
+		k.inNamespace("")
+	}
+	if parallelism < completions {
+		d.Problem(n.Child("parallelism"), fmt.Sprintf("is %d of %d pods that find each other, which run together or not at all here", parallelism, completions), "raise it to completions, or remove the subdomain or service if the pods do not look for each other")
+	}
+	return true
+}
+
+// maxTogether bounds the pods of a job that find each other: each is told of all others.
+const maxTogether = 1024
+
+// inNamespace gives a job a namespace whose pods have names: the one that the file gives
+// them, else that of kubectl.
+func (k *manifest) inNamespace(domain string) {
+	if k.namespace == "" && domain != "" && k.found != nil {
+		k.namespace = namedIn(k.found, domain)
+	}
+	k.namespace = cmp.Or(k.namespace, "default")
 }
 
 // retries turns the limits on failures into a retry; the defaults are those of

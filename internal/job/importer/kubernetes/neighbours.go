@@ -9,10 +9,11 @@ import (
 
 // podTerm says which pods the job's are to be beside, or may not be.
 type podTerm struct {
-	at      *node
-	all     []expression // of the labels of those pods; all are true
-	selects bool         // it has a selector: without one it is about no pod
-	foreign bool         // it is about more than pods of the job's namespace
+	at       *node
+	topology string       // the label of nodes that are one place
+	all      []expression // of the labels of those pods; all are true
+	selects  bool         // it has a selector: without one it is about no pod
+	foreign  bool         // it is about more than pods of the job's namespace
 }
 
 const mustHold, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
@@ -42,7 +43,7 @@ func readPodTerms(d *decoder, n *node) []podTerm {
 }
 
 var podTermFields = []field[podTerm]{
-	{"topologyKey", func(d *decoder, n *node, _ *podTerm) { d.Str(n) }, true},
+	{"topologyKey", func(d *decoder, n *node, t *podTerm) { t.topology, _ = d.Str(n) }, true},
 	{"labelSelector", func(d *decoder, n *node, t *podTerm) {
 		t.selects = true
 		document.Object(d, n, podSelectorFields, t)
@@ -103,6 +104,8 @@ func (k *manifest) holds(e expression) bool {
 	}
 }
 
+const ownNode = "is kept: each of these pods has a node of its own"
+
 const indexLabel = "batch.kubernetes.io/job-completion-index" // another for each pod
 
 // podLabel is a label of the job's pods, of their template or one that every cluster
@@ -124,9 +127,21 @@ func (k *manifest) podLabel(key string) (value string, has bool) {
 }
 
 // neighbours decides on the pods that the job's must or may not be beside; several says
-// that some of its own run at once, on nodes that gbatch chooses for each.
-func (k *manifest) neighbours(d *decoder, several bool) {
+// that some of its own run at once, on nodes that gbatch chooses for each, and together that
+// each of these is a rank with a node of its own.
+func (k *manifest) neighbours(d *decoder, several, together bool) {
+	for _, n := range k.spreads {
+		if key := n.Given("topologyKey"); together && key != nil && key.Text == "kubernetes.io/hostname" {
+			d.Note(n, ownNode)
+		} else {
+			d.Problem(n, "is not supported", "name nodes with nodeSelector")
+		}
+	}
 	for _, t := range k.apartTerms {
+		if together && k.own(t) {
+			d.Note(t.at, ownNode)
+			continue
+		}
 		if several && k.own(t) {
 			d.Problem(t.at, "keeps pods on nodes of their own, and tasks of a job may share a node",
 				"for one rank on each of several nodes submit a native job with gbatch.nodes; remove it if tasks may share a node: each has its cores, memory and GPUs for itself")
@@ -138,6 +153,8 @@ func (k *manifest) neighbours(d *decoder, several bool) {
 		switch {
 		case t.foreign || !k.own(t):
 			d.Problem(t.at, "is about pods of other jobs, beside which gbatch places no job", "name nodes with nodeSelector")
+		case together && t.topology != "kubernetes.io/hostname":
+			d.Note(t.at, "is not used: where nodes are near each other is the site's, and gbatch chooses them")
 		case several:
 			d.Problem(t.at, "keeps pods on one node, and tasks of a job may be on several", "name the node with nodeSelector and kubernetes.io/hostname")
 		default:

@@ -42,7 +42,6 @@ var unused = map[string]string{
 	"PersistentVolumeClaim": "is not used: a claim is the directory of its name in the project's storage",
 	"StorageClass":          "is not used: volumes are directories of the site's storage",
 	"PriorityClass":         "is not used: the site has its own classes of service",
-	"Service":               "is not used: people reach a port of the running job with gexec --forward",
 	"NetworkPolicy":         "is not used: who reaches whom is the site's",
 	"LimitRange":            "is not used: what a job may have is the site's",
 	"ResourceQuota":         "is not used: what a project may have is the site's",
@@ -54,6 +53,8 @@ var unused = map[string]string{
 	"ClusterQueue":          kueue,
 	"ResourceFlavor":        kueue,
 }
+
+const serviceUnused = "Service is not used: people reach a port of the running job with gexec --forward"
 
 const kueue = "is not used: gbatch itself queues the job, by the share of its project"
 
@@ -160,11 +161,15 @@ func (k *manifest) takeObject(d *decoder, n *node) bool {
 		return false
 	case k.takeClaim(d, n, kind):
 		return true
+	case kind == "Service":
+		if meta := n.Given("metadata"); meta != nil && meta.Given("name") != nil && meta.Given("name").Text != "" && len(k.services) < maxServices {
+			k.services = append(k.services, n)
+		} else {
+			d.Note(n.Given("kind"), serviceUnused)
+		}
+		return true
 	case to == nil && unused[kind] != "":
 		d.Note(n.Given("kind"), kind+" "+unused[kind])
-		if meta := n.Given("metadata"); kind == "Service" && meta != nil && meta.Given("name") != nil && meta.Given("name").Text != "" && len(k.services) < maxServices {
-			k.services = append(k.services, n)
-		}
 		return true
 	case to == nil:
 		return false // the job's own reader says what it wants

@@ -29,17 +29,7 @@ func podFields() []field[manifest] {
 	return []field[manifest]{
 		{"containers", readContainers, true},
 		{"volumes", func(*decoder, *node, *manifest) {}, false}, // read before
-		{"restartPolicy", func(d *decoder, n *node, k *manifest) {
-			word, _ := d.OneOf(n, "Never", "OnFailure")
-			switch {
-			case word != "OnFailure":
-			case containersOf(n) > 1:
-				k.together = true
-				d.Note(n, "OnFailure has the first container that fails end the others: all of them are tried again in fresh ones, as backoffLimit allows")
-			default:
-				d.Note(n, "OnFailure is as Never here: what failed is tried again in a fresh container, as backoffLimit allows")
-			}
-		}, false},
+		{"restartPolicy", readRestart, false},
 		{"nodeSelector", readSelector, false},
 		{"nodeName", func(d *decoder, n *node, k *manifest) {
 			d.Text(n, &k.spec.Request.Resources.SlaveName, "request.resources.slaveName")
@@ -93,6 +83,23 @@ func podFields() []field[manifest] {
 		{"os", func(d *decoder, n *node, k *manifest) {
 			document.Object(d, n, []field[manifest]{{"name", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "linux") }, true}}, k)
 		}, false},
+	}
+}
+
+// readRestart is whether a container that failed begins again in its pod.
+func readRestart(d *decoder, n *node, k *manifest) {
+	if k.operated {
+		d.Note(n, "is not used: restartPolicy of the replicas counts")
+		return
+	}
+	word, _ := d.OneOf(n, "Never", "OnFailure")
+	switch {
+	case word != "OnFailure":
+	case containersOf(n) > 1:
+		k.together = true
+		d.Note(n, "OnFailure has the first container that fails end the others: all of them are tried again in fresh ones, as backoffLimit allows")
+	default:
+		d.Note(n, "OnFailure is as Never here: what failed is tried again in a fresh container, as backoffLimit allows")
 	}
 }
 
@@ -190,12 +197,12 @@ func readShares(d *decoder, n *node, k *manifest) {
 }
 
 // readSpread is how pods are to be spread over nodes, which a cluster may do without.
-func readSpread(d *decoder, n *node, _ *manifest) {
+func readSpread(d *decoder, n *node, k *manifest) {
 	d.Elements(n, func(n *node) {
 		if x := n.Given("whenUnsatisfiable"); x != nil && x.Text == "ScheduleAnyway" {
 			d.Note(n, ownShare)
 		} else {
-			d.Problem(n, "is not supported", "name nodes with nodeSelector")
+			k.spreads = append(k.spreads, n)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job"
 )
 
 // hosts are patterns of names of hosts. They are compiled for a file with a job: each
@@ -56,38 +57,19 @@ func (k *manifest) reaches(d *decoder, found *node) {
 	look := func(n *node, text, variable string) {
 		for _, s := range k.services {
 			name := s.Given("metadata").Given("name")
-			if !told[name.Text] && p.connects(text, variable, name.Text) {
+			if !told[name.Text] && !slices.Contains(k.served, name.Text) && p.connects(text, variable, name.Text) {
 				told[name.Text] = true
 				d.Problem(n, fmt.Sprintf("looks for the service %s, and jobs do not find each other by services", document.Quote(name.Text)), gangs)
 			}
 		}
 		for _, name := range p.inCluster.FindAllString(text, -1) {
-			if at, _, _ := strings.Cut(name, "."); !told[name] && !told[at] {
+			if at, _, _ := strings.Cut(name, "."); !told[name] && !told[at] && !k.knows(name) {
 				told[name] = true
 				d.Note(n, fmt.Sprintf("names %s, which only a cluster knows: the job reaches it by a name or address of the site's network", document.Quote(name)))
 			}
 		}
 	}
-	var walk func(n *node)
-	walk = func(n *node) {
-		switch {
-		case n.Key == "command" || n.Key == "args":
-			for _, kid := range n.Kids {
-				look(kid, kid.Text, "")
-			}
-		case n.Key == "env":
-			for _, kid := range n.Kids {
-				if name, value := kid.Given("name"), kid.Given("value"); name != nil && value != nil {
-					look(value, value.Text, name.Text)
-				}
-			}
-		default:
-			for _, kid := range n.Kids {
-				walk(kid)
-			}
-		}
-	}
-	walk(found)
+	eachText(found, look)
 	if spec := k.jobSpec; spec != nil {
 		for _, name := range slices.Sorted(maps.Keys(k.beside.maps)) {
 			of := k.beside.maps[name]
@@ -96,4 +78,9 @@ func (k *manifest) reaches(d *decoder, found *node) {
 			}
 		}
 	}
+}
+
+// knows says that a name is one of the job's ranks.
+func (k *manifest) knows(name string) bool {
+	return slices.ContainsFunc(k.spec.Gbatch.OfRanks, func(o job.Own) bool { return slices.Contains(o.Hosts, name) })
 }

@@ -1,0 +1,281 @@
+package kubernetes
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gbatch/internal/job"
+)
+
+// A job whose pods find each other becomes a gang: its pods are ranks that start together,
+// each on a node of its own, with the names that they have in a cluster.
+
+// part is pods that are made by one template.
+type part struct {
+	k    *manifest // that has read it
+	at   *node
+	pods []pod
+}
+
+// pod is one of them.
+type pod struct {
+	host      string
+	domain    string            // in which all find it by its name, below those of the namespace; empty: none
+	labels    map[string]string // that the others have not
+	variables map[string]string // likewise
+}
+
+// cluster is what names of hosts end in.
+const cluster = "svc.cluster.local"
+
+// names are all by which a cluster knows a host: the full name, and what its search list
+// makes shorter.
+func names(host, domain, namespace string) (list []string) {
+	full := host
+	if domain != "" {
+		full += "." + domain
+	}
+	list = []string{full + "." + namespace + "." + cluster, full + "." + namespace + ".svc", full + "." + namespace, full}
+	if full != host {
+		list = append(list, host)
+	}
+	return list
+}
+
+// ranks makes one job of parts: what the first asks for and runs is the job's, what others
+// have instead is their group's, and the names and variables of each pod are its rank's.
+func (k *manifest) ranks(d *decoder, parts []*part) {
+	first := parts[0].k
+	spec := &first.spec
+	shared := commonVariables(parts)
+	var groups []job.Group
+	pods := 0
+	for i, p := range parts {
+		pods += len(p.pods)
+		if i > 0 {
+			k.alike(d, parts[0], p)
+		}
+		g := groupOf(p)
+		if last := len(groups) - 1; last >= 0 && sameGroup(groups[last], g) {
+			groups[last].Nodes += g.Nodes
+		} else {
+			groups = append(groups, g)
+		}
+		for _, one := range p.pods {
+			spec.Gbatch.OfRanks = append(spec.Gbatch.OfRanks, k.rankOf(p, one, shared))
+		}
+	}
+	if len(groups)-1 > maxOtherParts {
+		d.Problem(parts[0].at.Up, fmt.Sprintf("has %d parts that ask for different amounts or run different commands one after the other, at most %d are supported", len(groups), maxOtherParts+1), "divide it into several jobs")
+		groups = groups[:1]
+	}
+	spec.Request.Docker.Environment = shared
+	spec.Gbatch.OtherGroups = ownCommands(groups)
+	if spec.Gbatch.Nodes = groups[0].Nodes; pods < 2 {
+		spec.Gbatch.Nodes = 0
+	} else {
+		d.Note(k.jobSpec, fmt.Sprintf("has pods that find each other: they are %d ranks, which start together, each on a node of its own; one that fails ends the others", pods))
+	}
+	d.Becomes("gbatch.nodes", parts[0].at)
+	d.Becomes("gbatch.otherGroups", parts[0].at)
+	d.Becomes("gbatch.ofRanks", parts[0].at)
+	k.serve(d, parts)
+	k.spec = *spec
+}
+
+// maxOtherParts is how many groups a native job has beside the first.
+const maxOtherParts = 15
+
+// rankOf is what the rank of one pod has of its own.
+func (k *manifest) rankOf(p *part, one pod, shared map[string]string) job.Own {
+	o := job.Own{Hosts: names(one.host, one.domain, k.namespace), Environment: map[string]string{}}
+	if one.domain != "" { // by the service's name alone pods find all of them
+		o.Hosts = append(o.Hosts, names(one.domain, "", k.namespace)...)
+	}
+	for name, value := range p.k.spec.Request.Docker.Environment {
+		if _, all := shared[name]; !all {
+			for label := range p.k.askedLabels { // variables of a rank do not know each other
+				value = strings.ReplaceAll(value, "$("+labelVariable(label)+")", one.labels[label])
+			}
+			o.Environment[name] = value
+		}
+	}
+	for name, value := range one.variables {
+		o.Environment[name] = value
+	}
+	for label := range p.k.askedLabels {
+		o.Environment[labelVariable(label)] = one.labels[label]
+	}
+	return o
+}
+
+// labelVariable tells a rank a label that only its pod has.
+func labelVariable(label string) string {
+	return "POD_LABEL_" + strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '_'
+	}, strings.ToUpper(label))
+}
+
+// commonVariables are those that all parts have with one value.
+func commonVariables(parts []*part) map[string]string {
+	var shared map[string]string
+	for name, value := range parts[0].k.spec.Request.Docker.Environment {
+		all := !slices.ContainsFunc(parts, func(p *part) bool {
+			other, has := p.k.spec.Request.Docker.Environment[name]
+			return !has || other != value
+		})
+		if all {
+			if shared == nil {
+				shared = map[string]string{}
+			}
+			shared[name] = value
+		}
+	}
+	return shared
+}
+
+// groupOf is what a part's ranks ask for and run.
+func groupOf(p *part) job.Group {
+	r := p.k.spec.Request
+	return job.Group{Nodes: len(p.pods), GPUs: r.Resources.GPUs, CPUs: r.Resources.CPUs, CPUMemoryGB: r.Resources.CPUMemoryGB,
+		GPUModel: r.Resources.GPUModel, GPUMemoryGB: r.Resources.GPUMemoryGB, Command: &r.Docker.Command, Entrypoint: p.k.spec.Gbatch.Entrypoint}
+}
+
+func sameGroup(a, b job.Group) bool {
+	b.Nodes = a.Nodes
+	return reflect.DeepEqual(a, b)
+}
+
+// ownCommands are the groups behind the first, with commands where those are others.
+func ownCommands(groups []job.Group) []job.Group {
+	for i := range groups[1:] {
+		g := &groups[i+1]
+		if reflect.DeepEqual(g.Command, groups[0].Command) && slices.Equal(g.Entrypoint, groups[0].Entrypoint) {
+			g.Command, g.Entrypoint = nil, nil
+		}
+	}
+	return groups[1:]
+}
+
+// alike tells of what differs between two parts and is the same for all ranks of a job.
+func (k *manifest) alike(d *decoder, a, b *part) {
+	of := func(p *part) job.Spec {
+		s := p.k.spec
+		g := *s.Gbatch
+		s.Name, s.Request.Resources.GPUs, s.Request.Resources.CPUs, s.Request.Resources.CPUMemoryGB, s.Request.Resources.GPUModel, s.Request.Resources.GPUMemoryGB = "", 0, 0, 0, nil, 0
+		s.Request.Docker.Command, s.Request.Docker.Environment = job.Command{}, nil
+		g.Labels, g.Entrypoint, g.Nodes, g.OfRanks, g.OtherGroups, g.Retry = nil, nil, 0, nil, nil, nil
+		s.Gbatch = &g
+		return s
+	}
+	x, y := of(a), of(b)
+	if path := difference(reflect.ValueOf(x), reflect.ValueOf(y), ""); path != "" {
+		d.Problem(b.at, fmt.Sprintf("differs from %s in what becomes %s: ranks of a job may differ in their command, variables, cores, memory and GPUs only", d.Path(a.at), path),
+			"have it the same in both, or submit them as jobs of their own")
+	}
+	if !reflect.DeepEqual(rulesOf(a), rulesOf(b)) {
+		d.Problem(b.at, "has another podFailurePolicy than "+d.Path(a.at)+", and a job has one", "give both the same")
+	}
+}
+
+func rulesOf(p *part) []job.RetryRule {
+	if r := p.k.spec.Gbatch.Retry; r != nil {
+		return r.Rules
+	}
+	return nil
+}
+
+// difference is the path of the first native field in which two values differ; empty: in none.
+func difference(a, b reflect.Value, path string) string {
+	if reflect.DeepEqual(a.Interface(), b.Interface()) {
+		return ""
+	}
+	if a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil() {
+		a, b = a.Elem(), b.Elem()
+	}
+	if a.Kind() != reflect.Struct {
+		return path
+	}
+	for i := range a.NumField() {
+		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		if at := difference(a.Field(i), b.Field(i), strings.TrimPrefix(path+"."+name, ".")); at != "" {
+			return at
+		}
+	}
+	return path
+}
+
+// indexed are the pods of a Job with completionMode Indexed: their hosts are called by the
+// name and their index.
+func indexedPods(name, domain string, completions int) (list []pod) {
+	for i := range completions {
+		index := strconv.Itoa(i)
+		list = append(list, pod{host: name + "-" + index, domain: domain, labels: map[string]string{indexLabel: index},
+			variables: map[string]string{"JOB_COMPLETION_INDEX": index, "JOB_COMPLETIONS": strconv.Itoa(completions)}})
+	}
+	return list
+}
+
+// gang makes ranks of a Job's own pods.
+func (k *manifest) gang(d *decoder, n *node, completions int) {
+	domain := ""
+	if k.subdomain != nil {
+		domain = k.subdomain.Text
+	}
+	p := &part{k: k, at: n, pods: indexedPods(k.jobName(), domain, completions)}
+	if !k.indexed { // one pod, whose host has no name of its own
+		p.pods[0].variables = nil
+	}
+	k.ranks(d, []*part{p})
+	if k.enoughIndexes == "0" && k.enoughCount <= 1 && completions > 1 {
+		k.spec.Gbatch.StopWhen = job.MasterDone
+	} else if (k.enoughIndexes != "" || k.enoughCount > 0) && completions > 1 {
+		d.Problem(n.Child("successPolicy"), "is about some of pods that find each other, and these are ranks of one gang", "write succeededIndexes: \"0\", whose end then ends the others, or remove it")
+	}
+}
+
+// namedIn is the namespace that texts of the file give a host's name of a domain; empty: none.
+func namedIn(found *node, domain string) string {
+	namespace := ""
+	eachText(found, func(_ *node, text, _ string) {
+		_, rest, ok := strings.Cut(text, domain+".")
+		if !ok || namespace != "" {
+			return
+		}
+		name, rest, _ := strings.Cut(rest, ".")
+		if strings.HasPrefix(rest, "svc") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
+			namespace = strings.Clone(name)
+		}
+	})
+	return namespace
+}
+
+// eachText goes through the texts by which containers are told where others are: their
+// commands, and the values of their variables.
+func eachText(n *node, look func(n *node, text, variable string)) {
+	switch {
+	case n.Key == "command" || n.Key == "args":
+		for _, kid := range n.Kids {
+			look(kid, kid.Text, "")
+		}
+	case n.Key == "env":
+		for _, kid := range n.Kids {
+			if name, value := kid.Given("name"), kid.Given("value"); name != nil && value != nil {
+				look(value, value.Text, name.Text)
+			}
+		}
+	default:
+		for _, kid := range n.Kids {
+			eachText(kid, look)
+		}
+	}
+}
