@@ -53,13 +53,13 @@ func (r *Rank) over(ctx context.Context, out *node.Exit) {
 func (r *Rank) readExit() *node.Exit {
 	r.node.Reached("exited")
 	exit, err := r.container.Exit()
-	stop := r.state.stopNow()
+	stop, now := r.state.stopNow(), r.state.now()
 	var out *node.Exit
 	if err != nil {
 		r.log.Error("read the container's result", "error", err)
-		out = lostExit(err, stop, r.state.now().StartedMS)
+		out = lostExit(err, stop, now)
 	} else {
-		out = exitOf(fenced(r.node.Dir(r.order.at), exit), stop, r.limits())
+		out = lastWord(fenced(r.node.Dir(r.order.at), exit), stop, r.limits(), now)
 		r.node.Counters.Output(float64(exit.LogBytes), float64(exit.OOMKills))
 	}
 	r.measure(true)

@@ -68,6 +68,15 @@ func exitOf(e result.Exit, stop *stopRecord, l limits) *node.Exit {
 	return out
 }
 
+// lastWord is exitOf of a rank that runs, as s says of it.
+func lastWord(e result.Exit, stop *stopRecord, l limits, s node.RankStatus) *node.Exit {
+	out := exitOf(e, stop, l)
+	if e.Lost {
+		return began(out, s)
+	}
+	return out
+}
+
 // What is said of a container of which it is not known how it ended.
 const (
 	lostText    = "the node lost track of the container; how its program ended is not known"
@@ -135,13 +144,21 @@ func failedExit(err error, stop *stopRecord) *node.Exit {
 	return out
 }
 
-// lostExit is the end of a rank whose container has ended, and of which the node cannot read how. One
-// that never began is no failure of its program's.
-func lostExit(err error, stop *stopRecord, startedMS int64) *node.Exit {
+// lostExit is the end of a rank whose container has ended, and of which the node cannot read how, as s says of it when it
+// began. One that never began is no failure of its program's.
+func lostExit(err error, stop *stopRecord, s node.RankStatus) *node.Exit {
 	out := failedExit(err, stop)
-	out.StartedMS = startedMS
-	if stop == nil && startedMS > 0 {
+	if stop == nil && s.StartedMS > 0 {
 		out.Code, out.Signal, out.Reason, out.Message = 128+int(unix.SIGKILL), int(unix.SIGKILL), job.NodeFail, "how the program ended is not known: the node's record of it is gone or cannot be read"
+	}
+	return began(out, s)
+}
+
+// began has an end that its shim did not tell be of a program that began when s says so. Both are by one clock then: the mark
+// that it began is by the clock of then, which may have been set since.
+func began(out *node.Exit, s node.RankStatus) *node.Exit {
+	if s.OnClock(out.WallMS); s.StartedMS > 0 {
+		out.StartedMS = s.StartedMS
 	}
 	return out
 }
