@@ -24,9 +24,12 @@ const (
 	Pause   Action = "pause"
 	Resume  Action = "resume"
 	Requeue Action = "requeue"
-	Halt    Action = "halt"
-	Signal  Action = "signal"
-	Update  Action = "update"
+
+	RequeueHold Action = "requeuehold" // as Requeue, and the job is on hold then
+
+	Halt   Action = "halt"
+	Signal Action = "signal"
+	Update Action = "update"
 )
 
 // Act asks for an action on jobs. The caller has checked that By may do it. The
@@ -114,7 +117,7 @@ func (e Act) act(s *step, j *state.Job) Result {
 		return e.pause(s, j)
 	case Resume:
 		return e.resume(s, j)
-	case Requeue:
+	case Requeue, RequeueHold:
 		return e.requeue(s, j)
 	case Halt:
 		return e.haltByOrder(s, j)
@@ -203,6 +206,8 @@ func (e Act) requeue(s *step, j *state.Job) Result {
 	case j.State.Final():
 		return Result{Refusal: &state.Refusal{Code: state.Conflict, Message: fmt.Sprintf("job %d is %s: a job that has ended does not run again", j.Number, j.State),
 			Hint: fmt.Sprintf("submit it as a new one; gqueue show --json %d has its document", j.Number)}}
+	case j.State.Pending() && e.Action == RequeueHold:
+		return e.hold(s, j)
 	case j.State.Pending():
 		return Result{Message: "waits already"}
 	case j.Ending != nil:
@@ -211,8 +216,12 @@ func (e Act) requeue(s *step, j *state.Job) Result {
 	if r := e.waitAgain(s, j); r != nil {
 		return Result{Refusal: r}
 	}
-	s.attempts.stop(j, state.Ending{Then: job.Queued, Reason: e.reason(j), Text: "requeued by " + e.By})
-	return Result{Message: "is being ended and will wait again"}
+	how, message := state.Ending{Then: job.Queued, Reason: e.reason(j), Text: "requeued by " + e.By}, "is being ended and will wait again"
+	if e.Action == RequeueHold {
+		how.Then, how.Reason, how.Text, message = job.OnHold, e.holder(j), "requeued and held by "+e.By, "is being ended and will wait on hold"
+	}
+	s.attempts.stop(j, how)
+	return Result{Message: message}
 }
 
 // signal sends a signal to a job's processes, which go on.

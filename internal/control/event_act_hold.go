@@ -44,7 +44,7 @@ func (e Act) holdGiven(s *step, j *state.Job) {
 
 // holder is who lets go what this order holds.
 func (e Act) holder(j *state.Job) job.Reason {
-	if e.Action == Hold && e.Operator && e.By != j.Owner.User {
+	if e.Action != UHold && e.Operator && e.By != j.Owner.User {
 		return job.ByAdmin
 	}
 	return job.ByUser

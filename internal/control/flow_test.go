@@ -74,7 +74,7 @@ func (w *world) flow(s *job.Spec, arg func(string, string) string, number func(s
 //	load n1 gpu0=5 gpu1=900 times=12: permille, a sync every 25 s
 //	chain 1
 func (w *world) steer(cmd, first string, arg func(string, string) string, number func(string, string) int) (string, bool) {
-	action, ok := map[string]Action{"requeue": Requeue, "halt": Halt, "signal": Signal, "priority": Update, "update": Update}[cmd]
+	action, ok := map[string]Action{"requeue": Requeue, "requeuehold": RequeueHold, "halt": Halt, "signal": Signal, "priority": Update, "update": Update}[cmd]
 	change := amend.Change{Name: arg("job", ""), Limit: sched.Time(number("limit", "0")) * 1000, Project: arg("project", ""), QOS: arg("qos", "")}
 	if arg("least", "") != "" {
 		l := sched.Time(number("least", "0")) * 1000

@@ -8,7 +8,7 @@ func StepState(s *api.Step) string {
 	switch {
 	case s.Ended.IsZero():
 		return "RUNNING"
-	case s.Cancel != "":
+	case s.Cancel != "", s.Signal != 0: // as Slurm has it, whoever sent the signal
 		return "CANCELLED"
 	case s.Code != 0:
 		return "FAILED"

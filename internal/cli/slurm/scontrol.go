@@ -47,7 +47,7 @@ func scontrol(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	if len(rest) == 0 {
-		return exit.Usagef("scontrol wants a command here: show, update, hold, uhold, release, requeue, suspend, resume, reboot, reconfigure or ping")
+		return exit.Usagef("scontrol wants a command here: show, update, hold, uhold, release, requeue, requeuehold, suspend, resume, reboot, reconfigure or ping")
 	}
 	word, rest := strings.ToLower(rest[0]), rest[1:]
 	if instead, ok := notPlayedBy[word]; ok {
@@ -58,12 +58,10 @@ func scontrol(ctx context.Context, a *cli.App, args []string) error {
 		return c.show(ctx, rest)
 	case "update":
 		return c.update(ctx, rest)
-	case "hold", "uhold", "release", "requeue", "resume":
+	case "hold", "uhold", "release", "requeue", "requeuehold", "resume":
 		return c.act(ctx, word, word, rest)
 	case "suspend":
 		return c.act(ctx, word, "pause", rest)
-	case "requeuehold":
-		return exit.Usagef("scontrol requeuehold is not played here: use scontrol requeue, and scontrol hold once the job is PENDING")
 	case "reboot", "cancel_reboot":
 		return c.reboot(ctx, word, rest)
 	case "write":

@@ -68,8 +68,8 @@ func (r *row) batch() row {
 	default:
 		s.code = *r.ExitCode
 	}
-	if s.state == "TIMEOUT" {
-		s.state = "CANCELLED" // by the end of its job
+	if s.state == "TIMEOUT" || s.state == "FAILED" && s.signal != 0 {
+		s.state = "CANCELLED" // by the end of its job, or by a signal, which sacct shows so
 	}
 	out := r.sub(s)
 	out.Name, out.CPUs, out.GPUs, out.MemBytes, out.NumNodes, out.Nodes = batchStep, r.CPUs, r.GPUs, r.MemBytes, r.NumNodes, r.Nodes

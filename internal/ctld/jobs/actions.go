@@ -28,7 +28,7 @@ type Actions struct {
 }
 
 type actInput struct {
-	Action string `path:"action" enum:"cancel,hold,uhold,release,pause,resume,requeue,halt,signal,update"`
+	Action string `path:"action" enum:"cancel,hold,uhold,release,pause,resume,requeue,requeuehold,halt,signal,update"`
 	Body   api.ActionRequest
 }
 
