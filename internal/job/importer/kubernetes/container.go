@@ -190,6 +190,8 @@ func (c *container) known(d *decoder) {
 			case name == "cpu" || name == "memory" || name == "nvidia.com/gpu" || name == "ephemeral-storage" || gpuModel(name) != "":
 			case name == "alpha.kubernetes.io/nvidia-gpu":
 				d.Problem(v, "is a name of before Kubernetes 1.10", "write nvidia.com/gpu")
+			case strings.HasPrefix(name, "rdma/") || name == "vpc.amazonaws.com/efa":
+				c.rdmaNodes = append(c.rdmaNodes, v)
 			case strings.HasPrefix(name, "nvidia.com/mig-") || strings.HasSuffix(name, ".shared"):
 				d.Problem(v, "is a part of a GPU", "ask for nvidia.com/gpu: where the site has cut its GPUs into parts, each is one, and a nodeSelector nvidia.com/gpu.product names its model")
 			case strings.HasPrefix(name, "google.com/tpu") || strings.HasPrefix(name, "amd.com/") || strings.HasPrefix(name, "habana.ai/"):
@@ -318,9 +320,17 @@ func readCapabilities(d *decoder, n *node, c *container) {
 	}
 }
 
-// locks decides what asking for locked memory comes to, when it is known whether there
-// are GPUs.
+// locks decides what asking for locked memory and for devices of fast networks comes to, when
+// it is known whether there are GPUs.
 func (c *container) locks(d *decoder) {
+	for _, n := range c.rdmaNodes {
+		if c.spec.Request.Resources.GPUs > 0 {
+			d.Note(n, "is not asked for: containers with GPUs have what devices of fast networks their nodes give them, with hostNetwork")
+		} else {
+			d.Problem(n, "is a device of a fast network, which containers with GPUs have on nodes that give it to them", "remove it if the program goes on without")
+		}
+	}
+	c.rdmaNodes = nil
 	switch {
 	case c.lockNode == nil:
 	case c.spec.Request.Resources.GPUs > 0:

@@ -1,12 +1,14 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gbatch/internal/document"
 	"gbatch/internal/job"
 )
 
@@ -49,6 +51,12 @@ func names(host, domain, namespace string) (list []string) {
 // have instead is their group's, and the names and variables of each pod are its rank's.
 func (k *manifest) ranks(d *decoder, parts []*part) {
 	first := parts[0].k
+	if host := parts[0].pods[0].host; !isHostName(host) {
+		at := cmp.Or(k.found.Given("metadata"), k.found)
+		d.Problem(cmp.Or(at.Given("name"), at), fmt.Sprintf("makes pods whose host is called %s, which is no name of a host", document.Quote(host)), "have the name of lower-case letters, digits and -")
+		k.spec = first.spec
+		return
+	}
 	spec := &first.spec
 	shared := commonVariables(parts)
 	var groups []job.Group
@@ -84,6 +92,11 @@ func (k *manifest) ranks(d *decoder, parts []*part) {
 	d.Becomes("gbatch.ofRanks", parts[0].at)
 	k.serve(d, parts)
 	k.spec = *spec
+}
+
+// isHostName says whether hosts can be called so.
+func isHostName(s string) bool {
+	return len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && strings.Trim(s, "-") == s
 }
 
 // maxOtherParts is how many groups a native job has beside the first.

@@ -20,6 +20,7 @@ type jobSet struct {
 	subdomain   string
 	unnamed     bool // pods have no names
 	restarts    int  // of the whole set
+	rules       []*node
 	targets     []string
 	targetsNode *node
 	any         bool // one of the targets is enough
@@ -56,6 +57,7 @@ func (k *manifest) jobSet(d *decoder, found *node) {
 		return
 	}
 	s.order(d)
+	s.failures(d)
 	if l := s.leader(); l != nil {
 		at := slices.Index(s.jobs, l)
 		parts = slices.Concat(parts[at:at+1], parts[:at], parts[at+1:])
@@ -132,7 +134,7 @@ var setSuccessFields = []field[jobSet]{
 var setFailureFields = []field[jobSet]{
 	{"maxRestarts", func(d *decoder, n *node, s *jobSet) { s.restarts, _ = d.Integer(n, 0, 1_000_000) }, false},
 	{"restartStrategy", func(d *decoder, n *node, _ *jobSet) { d.OneOf(n, "Recreate", "BlockingRecreate", "InPlaceRestart") }, false},
-	{"rules", refuse[jobSet]("use podFailurePolicy of the jobs, whose rules about exit codes decide for the whole"), false},
+	{"rules", func(d *decoder, n *node, s *jobSet) { d.Elements(n, func(n *node) { s.rules = append(s.rules, n) }) }, false},
 }
 
 func readReplicatedJobs(d *decoder, n *node, s *jobSet) {
@@ -149,7 +151,7 @@ func readReplicatedJobs(d *decoder, n *node, s *jobSet) {
 			s.jobs = append(s.jobs, r)
 		}
 	})
-	if n.Kind == document.ArrayKind && len(s.jobs) == 0 {
+	if n.Kind == document.ArrayKind && len(n.Kids) == 0 {
 		d.Problem(n, "has no jobs: there is nothing to run", "")
 	}
 }
@@ -342,6 +344,28 @@ func (k *manifest) shareSecrets(d *decoder, to *manifest, of *part) {
 			d.Problem(of.at, fmt.Sprintf("has another value of the secret %s than the others, and secrets are the job's", document.Quote(name)), "give the variables names of their own")
 		}
 		foreign.Set(&to.secrets, name, of.k.secrets[name])
+	}
+}
+
+// failures takes a rule about failures of any of the set's jobs.
+func (s *jobSet) failures(d *decoder) {
+	if len(s.rules) == 0 {
+		return
+	}
+	rule := s.rules[0]
+	action, targets := rule.Given("action"), rule.Given("targetReplicatedJobs")
+	if len(s.rules) > 1 || action == nil || rule.Given("onJobFailureReasons") != nil || targets != nil && len(targets.Kids) < len(s.jobs) {
+		d.Problem(rule.Up, "tell failures of the set's jobs apart, and one rule about all of them is supported", "use podFailurePolicy of the jobs, whose rules about exit codes decide for the whole")
+		return
+	}
+	switch action.Text {
+	case "FailJobSet":
+		s.restarts = 0
+	case "RestartJobSet":
+	case "RestartJobSetAndIgnoreMaxRestarts":
+		s.restarts = 1_000_000
+	default:
+		d.Problem(action, fmt.Sprintf("is %s: a pod that fails ends the others, and all are tried again", document.Quote(action.Text)), "write RestartJobSet or FailJobSet")
 	}
 }
 

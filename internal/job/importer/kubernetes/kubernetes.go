@@ -76,6 +76,8 @@ type manifest struct {
 	apartTerms []podTerm // pods beside which they may not
 	labelled   gpuLabels
 
+	rdmaNodes []*node // where devices of fast networks are asked for
+
 	claims    map[string]*claim // by kind and name
 	podClaims []podClaim
 

@@ -49,12 +49,16 @@ var unused = map[string]string{
 	"ServiceMonitor":        "is not used: the site has metrics of every job",
 	"PodMonitor":            "is not used: the site has metrics of every job",
 	"DeviceClass":           "is not used: a claim is read by the name of its class",
+	"Workload":              together,
+	"PodGroup":              together,
 	"LocalQueue":            kueue,
 	"ClusterQueue":          kueue,
 	"ResourceFlavor":        kueue,
 }
 
 const serviceUnused = "Service is not used: people reach a port of the running job with gexec --forward"
+
+const together = "is not used: pods of a job that find each other start together"
 
 const kueue = "is not used: gbatch itself queues the job, by the share of its project"
 

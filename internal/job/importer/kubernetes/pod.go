@@ -80,6 +80,7 @@ func podFields() []field[manifest] {
 		{"hostname", foreign.Remark[manifest]("is not used: the host name is the node's or the job's"), false},
 		{"subdomain", func(_ *decoder, n *node, k *manifest) { k.subdomain = n }, false},
 		{"resourceClaims", readPodClaims, false},
+		{"schedulingGroup", foreign.Remark[manifest](together), false},
 		{"os", func(d *decoder, n *node, k *manifest) {
 			document.Object(d, n, []field[manifest]{{"name", func(d *decoder, n *node, _ *manifest) { d.OneOf(n, "linux") }, true}}, k)
 		}, false},

@@ -61,6 +61,9 @@ func (k *manifest) pyTorch(d *decoder, found *node) {
 			return
 		}
 	}
+	if len(t.replicas) == 0 && d.Count() > 0 {
+		return
+	}
 	if len(t.replicas) == 0 {
 		d.Problem(cmp.Or(k.jobSpec, found), "has no replicas: there is nothing to run", "")
 		return

@@ -17,6 +17,7 @@ type volume struct {
 	storage job.Storage // its containerPath is that of the mount
 	files   []job.File  // a directory of these, which lie below it
 	secret  string      // a secret that is not in the file: its keys are not known
+	rdma    bool        // devices of fast networks
 	bad     bool        // told already
 }
 
@@ -46,6 +47,13 @@ func readVolumes(d *decoder, n *node, k *manifest) {
 				if v = (volume{storage: job.Storage{HostPath: strings.TrimSuffix(at, "/")}, bad: !ok}); at == "/" {
 					v.bad = true
 					d.Problem(kid, "is the node's whole file system, which no job sees", "mount a path of the site's storage")
+				}
+				switch v.storage.HostPath {
+				case "/dev/shm":
+					v.storage = job.Storage{HostPath: job.ScratchHostPath, Volume: name, OfMemory: true}
+					d.Note(kid, "is shared memory of the job's own, and not the node's")
+				case "/dev/infiniband":
+					v.rdma = true
 				}
 			case "persistentVolumeClaim":
 				v = readVolumeClaim(d, kid)
@@ -138,6 +146,8 @@ func readMount(d *decoder, n *node, k *manifest) {
 	case !ok:
 		d.Problem(n, fmt.Sprintf("mounts %s, which is no volume of this job", document.Quote(m.name)), "")
 	case v.bad:
+	case v.rdma:
+		k.rdmaNodes = append(k.rdmaNodes, n)
 	case v.secret != "" && m.sub == "":
 		d.Problem(n, fmt.Sprintf("mounts the secret %s, which is not in the file: its keys are not known", document.Quote(v.secret)),
 			"put its manifest into the file, behind a line ---, give its file: gsubmit --with FILE, or name its keys by items of the volume")
