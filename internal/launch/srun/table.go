@@ -323,11 +323,11 @@ func ofJobs() []option {
 		harmless("preserve-env", 'E', 0), harmless("slurmd-debug", 0, '='), harmless("comment", 0, '='), harmless("send-libs", 0, '?'),
 		harmless("mail-type", 0, '='), harmless("mail-user", 0, '='), harmless("epilog", 0, '='), harmless("prolog", 0, '='), harmless("threads", 'T', '='),
 		harmless("wckey", 0, '='), harmless("delay-boot", 0, '='), harmless("no-allocate", 'Z', 0), harmless("use-min-nodes", 0, 0),
-		harmless("resv-ports", 0, '?'), harmless("compress", 0, '?'), harmless("bcast-exclude", 0, '?'),
+		harmless("resv-ports", 0, '?'), harmless("compress", 0, '?'), harmless("bcast-exclude", 0, '?'), harmless("network", 0, '='),
 		instead("bcast", 0, '?', "put the program where all ranks see it, as below project storage"),
 		instead("het-group", 0, '=', "all nodes of a job are alike"), instead("pack-group", 0, '=', "all nodes of a job are alike"),
 		instead("task-prolog", 0, '=', "call it in front of the command"), instead("task-epilog", 0, '=', "call it behind the command"),
-		instead("x11", 0, '?', "use gexec --forward"), instead("network", 0, '=', "the network is the job's"),
+		instead("x11", 0, '?', "use gexec --forward"),
 		instead("array", 0, '=', "give it to sbatch"), instead("multiple-programs", 0, '=', "use --multi-prog"),
 		instead("signal", 0, '=', "a warning before the end is the job's: give it to sbatch"),
 	}

@@ -250,7 +250,7 @@ func elsewhere() []option {
 		{long: "--cpu-freq", value: nothing, note: nodeClocks},
 		{long: "--gpu-freq", value: nothing, note: nodeClocks},
 		{long: "--nodefile", short: "-F", instead: "name them with --nodelist"},
-		{long: "--network", instead: "it is for interconnects of one maker; --container-network says bridge or host"},
+		{long: "--network", value: nothing, note: "is not used: Slurm hands it to plug-ins for interconnects of one maker; --container-network=host is the nodes' own network"},
 		{long: "--bb", instead: "name inputs and outputs in a native job: gbatch.inputs"},
 		{long: "--bbf", instead: "name inputs and outputs in a native job: gbatch.inputs"},
 		{long: "--power", instead: "remove it"},
