@@ -105,6 +105,13 @@ resources: {limits: {cpu: "1", memory: 64Mi}}, volumeMounts: [{name: data, mount
 // indexed job, of a set and of PyTorch's operator.
 func TestPodsFindEachOther(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 3})
+	alone := s.file(strings.NewReplacer("IMAGE", image, "completions: 2", "completions: 1", "parallelism: 2", "parallelism: 1",
+		`if [ $JOB_COMPLETION_INDEX = 0 ]; then`, `grep meet-0 /etc/hosts | cut -f 2-; exit; if true; then`).Replace(podsIndexed))
+	s.well(alone)
+	if want, got := "meet-0.mesh.default.svc.cluster.local meet-0.mesh.default.svc meet-0.mesh.default meet-0.mesh meet-0 mesh.default.svc.cluster.local mesh.default.svc mesh.default mesh "+
+		"first.default.svc.cluster.local first.default.svc first.default first\n", s.must("glog", alone); got != want {
+		t.Errorf("a pod alone is known as %q, want %q", got, want)
+	}
 	for _, tc := range []struct {
 		name, manifest string
 		nodes          int

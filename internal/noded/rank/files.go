@@ -3,7 +3,6 @@ package rank
 import (
 	"os"
 	"path"
-	"slices"
 
 	"gbatch/internal/job"
 	"gbatch/internal/noded/network"
@@ -51,7 +50,11 @@ func (n names) files(mounts []draft.Mount) ([]oci.File, error) {
 		}
 		switch {
 		case name == "hosts" && n.net != nil:
-			text = n.net.Hosts(text, append(slices.Clone(n.order.Spec.Hosts(int(n.order.id.Rank))), n.hostname))
+			own := n.order.Spec.Hosts(int(n.order.id.Rank))
+			if len(own) == 0 {
+				own = []string{n.hostname}
+			}
+			text = n.net.Hosts(text, own)
 		case name == "hosts":
 			text = network.NodeHosts(text, n.hostname, &n.order.RunOrder, n.host)
 		case n.net != nil:
