@@ -23,13 +23,13 @@ type trio struct {
 	local []*client.Client // at their sockets
 }
 
-// newTrio starts one controller, and two that join it.
+// newTrio starts one controller, and two that join it. What one user may ask for in a second is not bounded: here one asks for all.
 func newTrio(t *testing.T, nodes int) *trio {
 	t.Helper()
 	bin, at := buildController(t), freeAddresses(t, 6)
 	tr := &trio{t: t}
 	for i := range 3 {
-		more := fmt.Sprintf("advertise: '%s'\nreplica: {name: c%d, listen: '%s'}\nlimits: {perUser: {jobs: 1000000}}\n", strings.Join(at[:3], ","), i, at[3+i])
+		more := fmt.Sprintf("advertise: '%s'\nreplica: {name: c%d, listen: '%s'}\nlimits: {perUser: {jobs: 1000000, storedMiBPerDay: -1, changesPerSecond: -1}}\n", strings.Join(at[:3], ","), i, at[3+i])
 		c := configured(t, bin, nodes, at[i], more)
 		tr.all = append(tr.all, c)
 		tr.local = append(tr.local, &client.Client{Address: "unix://" + c.socket()})
@@ -84,26 +84,18 @@ func (tr *trio) wholly() (leads int) {
 	return leads
 }
 
-// stray is how long after a controller's end an order that it had sent may still come.
-const stray = 20 * time.Millisecond
-
-// TestTakeOver measures how long it takes, after the controller that leads was killed, until another one acknowledges
-// a submission and until a job begins.
-func TestTakeOver(t *testing.T) {
-	if os.Getenv("GBATCH_FLEET_KILLS") == "" {
-		t.Skip("SKIPPED: it takes six seconds for each of GBATCH_FLEET_KILLS")
-	}
-	kills, nodes := number(t, "KILLS", 1), number(t, "NODES", 4)
-	tr := newTrio(t, nodes)
-	tr.wholly()
-	s, err := tr.local[0].Site(t.Context())
+// fleet has nodes join, and jobs wait.
+func (tr *trio) fleet(leads int) *fleet {
+	t, local := tr.t, tr.local[leads]
+	t.Helper()
+	s, err := local.Site(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{t: t, ctld: tr.all[0], address: s.Address, size: size{nodes: nodes, gpus: 2, jobs: number(t, "JOBS", 1000), runs: time.Duration(number(t, "RUN_MS", 500)) * time.Millisecond, apart: true}}
+	f := &fleet{t: t, ctld: tr.all[leads], address: s.Address, size: size{nodes: number(t, "NODES", 4), gpus: 2, jobs: number(t, "JOBS", 1000), runs: time.Duration(number(t, "RUN_MS", 500)) * time.Millisecond, apart: true}}
 	f.counts.begun, f.counts.heard = map[job.RankID]int{}, map[string]time.Time{}
 	secret := func(r api.TokenRequest) string {
-		token, err := tr.local[0].CreateToken(t.Context(), r)
+		token, err := local.CreateToken(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +115,21 @@ func TestTakeOver(t *testing.T) {
 		}
 	}
 	t.Logf("%d jobs were taken, %.0f/s", f.jobs, float64(f.jobs)/time.Since(began).Seconds())
+	return f
+}
+
+// stray is how long after a controller's end an order that it had sent may still come.
+const stray = 20 * time.Millisecond
+
+// TestTakeOver measures how long it takes, after the controller that leads was killed, until another one acknowledges
+// a submission and until a job begins.
+func TestTakeOver(t *testing.T) {
+	if os.Getenv("GBATCH_FLEET_KILLS") == "" {
+		t.Skip("SKIPPED: it takes six seconds for each of GBATCH_FLEET_KILLS")
+	}
+	kills := number(t, "KILLS", 1)
+	tr := newTrio(t, number(t, "NODES", 4))
+	f := tr.fleet(tr.wholly())
 	var submits, starts []time.Duration
 	for range kills {
 		leads := tr.wholly()
@@ -141,7 +148,7 @@ func TestTakeOver(t *testing.T) {
 		tr.all[leads].launch()
 	}
 	load, _ := os.ReadFile("/proc/loadavg")
-	t.Logf("%d kills beside %d nodes: submission %s; start %s; load %s", kills, nodes, spread(submits), spread(starts), load)
+	t.Logf("%d kills beside %d nodes: submission %s; start %s; load %s", kills, f.nodes, spread(submits), spread(starts), load)
 	f.counts.mu.Lock()
 	defer f.counts.mu.Unlock()
 	for id, times := range f.counts.begun {
