@@ -8,6 +8,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/importer/kubernetes/products"
 )
 
 // readAffinity takes required node affinity: terms of which any will do, each of
@@ -181,7 +182,7 @@ func ofEveryNode(label string) bool {
 // ofModel says that a label names the model of a node's GPUs.
 func ofModel(label string) bool {
 	switch label {
-	case "nvidia.com/gpu.product", gkeAccelerator, "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
+	case "nvidia.com/gpu.product", products.GKE, "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
 		return true
 	}
 	return false
@@ -207,7 +208,7 @@ func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 	case ofModel(label):
 		var models []string
 		for _, v := range values {
-			models = append(models, labelModels(label, v)...)
+			models = append(models, products.OfLabel(label, v)...)
 		}
 		k.labelled.narrow(d, n, models)
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/importer/kubernetes/products"
 )
 
 // What a claim of dynamic resource allocation asks for is taken where it is whole GPUs
@@ -170,7 +171,7 @@ func (r *devices) selects(known *patterns, part string) bool {
 	}
 	if m := known.ofProduct.FindStringSubmatch(part); m != nil {
 		first := len(r.models) == 0
-		r.models = productModels(m[1])
+		r.models = products.OfProduct(m[1])
 		return first
 	}
 	if m := known.hasProduct.FindStringSubmatch(part); m != nil {
@@ -299,7 +300,7 @@ func (c *container) takeDevices(d *decoder, n *node, r devices) {
 		text += "s"
 	}
 	if len(r.models) > 0 {
-		text += " of the model " + bareModel(r.models[0])
+		text += " of the model " + products.Bare(r.models[0])
 	}
 	if r.memoryGiB > 0 {
 		text += fmt.Sprintf(" with at least %d GiB", r.memoryGiB)

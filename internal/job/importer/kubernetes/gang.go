@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/importer/kubernetes/names"
 )
 
 // A job whose pods find each other becomes a gang: its pods are ranks that start together,
@@ -30,28 +33,11 @@ type pod struct {
 	variables map[string]string // likewise
 }
 
-// cluster is what names of hosts end in.
-const cluster = "svc.cluster.local"
-
-// names are all by which a cluster knows a host: the full name, and what its search list
-// makes shorter.
-func names(host, domain, namespace string) (list []string) {
-	full := host
-	if domain != "" {
-		full += "." + domain
-	}
-	list = []string{full + "." + namespace + "." + cluster, full + "." + namespace + ".svc", full + "." + namespace, full}
-	if full != host {
-		list = append(list, host)
-	}
-	return list
-}
-
 // ranks makes one job of parts: what the first asks for and runs is the job's, what others
 // have instead is their group's, and the names and variables of each pod are its rank's.
 func (k *manifest) ranks(d *decoder, parts []*part) {
 	first := parts[0].k
-	if host := parts[0].pods[0].host; !isHostName(host) {
+	if host := parts[0].pods[0].host; !names.IsHost(host) {
 		at := cmp.Or(k.found.Given("metadata"), k.found)
 		d.Problem(cmp.Or(at.Given("name"), at), fmt.Sprintf("makes pods whose host is called %s, which is no name of a host", document.Quote(host)), "have the name of lower-case letters, digits and -")
 		k.spec = first.spec
@@ -80,7 +66,7 @@ func (k *manifest) ranks(d *decoder, parts []*part) {
 		d.Problem(parts[0].at.Up, fmt.Sprintf("has %d parts that ask for different amounts or run different commands one after the other, at most %d are supported", len(groups), maxOtherParts+1), "divide it into several jobs")
 		groups = groups[:1]
 	}
-	spec.Request.Docker.Environment = shared
+	spec.Request.Docker.Environment = ofAll(shared, spec.Gbatch.OfRanks)
 	spec.Gbatch.OtherGroups = ownCommands(groups)
 	if spec.Gbatch.Nodes = groups[0].Nodes; pods < 2 {
 		spec.Gbatch.Nodes = 0
@@ -94,19 +80,14 @@ func (k *manifest) ranks(d *decoder, parts []*part) {
 	k.spec = *spec
 }
 
-// isHostName says whether hosts can be called so.
-func isHostName(s string) bool {
-	return len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && strings.Trim(s, "-") == s
-}
-
 // maxOtherParts is how many groups a native job has beside the first.
 const maxOtherParts = 15
 
 // rankOf is what the rank of one pod has of its own.
 func (k *manifest) rankOf(p *part, one pod, shared map[string]string) job.Own {
-	o := job.Own{Hosts: names(one.host, one.domain, k.namespace), Environment: map[string]string{}}
+	o := job.Own{Hosts: names.Of(one.host, one.domain, k.namespace), Environment: map[string]string{}}
 	if one.domain != "" { // by the service's name alone pods find all of them
-		o.Hosts = append(o.Hosts, names(one.domain, "", k.namespace)...)
+		o.Hosts = append(o.Hosts, names.Of(one.domain, "", k.namespace)...)
 	}
 	for name, value := range p.k.spec.Request.Docker.Environment {
 		if _, all := shared[name]; !all {
@@ -125,9 +106,11 @@ func (k *manifest) rankOf(p *part, one pod, shared map[string]string) job.Own {
 	return o
 }
 
+const labelPrefix = "POD_LABEL_"
+
 // labelVariable tells a rank a label that only its pod has.
 func labelVariable(label string) string {
-	return "POD_LABEL_" + strings.Map(func(c rune) rune {
+	return labelPrefix + strings.Map(func(c rune) rune {
 		if c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
 			return c
 		}
@@ -148,6 +131,23 @@ func commonVariables(parts []*part) map[string]string {
 				shared = map[string]string{}
 			}
 			shared[name] = value
+		}
+	}
+	return shared
+}
+
+// ofAll moves variables that all ranks have with one value into those of the job. Labels and
+// indexes stay, as other variables of the job may name them.
+func ofAll(shared map[string]string, ranks []job.Own) map[string]string {
+	for _, name := range slices.Sorted(maps.Keys(ranks[0].Environment)) {
+		value := ranks[0].Environment[name]
+		differs := func(o job.Own) bool { v, has := o.Environment[name]; return !has || v != value }
+		if strings.HasPrefix(name, labelPrefix) || foreign.IsTaskVariable(name) || slices.ContainsFunc(ranks, differs) {
+			continue
+		}
+		foreign.Set(&shared, name, value)
+		for i := range ranks {
+			delete(ranks[i].Environment, name)
 		}
 	}
 	return shared
@@ -259,16 +259,7 @@ func (k *manifest) gang(d *decoder, n *node, completions int) {
 // namedIn is the namespace that texts of the file give a host's name of a domain; empty: none.
 func namedIn(found *node, domain string) string {
 	namespace := ""
-	eachText(found, func(_ *node, text, _ string) {
-		_, rest, ok := strings.Cut(text, domain+".")
-		if !ok || namespace != "" {
-			return
-		}
-		name, rest, _ := strings.Cut(rest, ".")
-		if strings.HasPrefix(rest, "svc") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
-			namespace = strings.Clone(name)
-		}
-	})
+	eachText(found, func(_ *node, text, _ string) { namespace = cmp.Or(namespace, names.Namespace(text, domain)) })
 	return namespace
 }
 

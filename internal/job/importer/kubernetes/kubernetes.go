@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/importer/kubernetes/parts"
 	"gbatch/internal/job/indexes"
 )
 
@@ -65,7 +66,7 @@ type manifest struct {
 	found       *node   // the object that is the job
 	shares      *node   // containers see each other's processes
 
-	operated    bool            // an operator makes the pods, and sets their restartPolicy
+	restarted   string          // what the pods' restartPolicy is, where it is no Job's
 	ofPods      map[string]bool // labels that not all pods have, or not with one value
 	askedLabels map[string]bool // those of them that programs are told
 	ofRanks     map[string]bool // variables that an operator gives each pod
@@ -97,7 +98,7 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	k := newManifest()
 	var found *node
 	for _, file := range append([][]byte{data}, with...) {
-		list, err := parts(file)
+		list, err := parts.Read(file)
 		if err != nil {
 			return job.Submission{}, err
 		}

@@ -3,11 +3,11 @@ package kubernetes
 import (
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/importer/kubernetes/parts"
 )
 
 // objects are config maps and secrets that come with the job, by name: what a job
@@ -62,56 +62,6 @@ const together = "is not used: pods of a job that find each other start together
 
 const kueue = "is not used: gbatch itself queues the job, by the share of its project"
 
-// maxObjects bounds how many documents one file may have.
-const maxObjects = 1000
-
-// parts are the documents of a YAML text that are not empty.
-func parts(data []byte) (list []*node, err error) {
-	text := string(data)
-	line, end := 0, 0
-	for _, at := range spans(text) {
-		line, end = line+strings.Count(text[end:at[0]], "\n"), at[0]
-		part := text[at[0]:at[1]]
-		if nothing(part) {
-			continue
-		}
-		if len(list) == maxObjects {
-			return nil, document.Problems{{Line: line + 1, Message: fmt.Sprintf("has more than %d objects", maxObjects), Hint: "divide the file"}}
-		}
-		n, err := document.ReadPart([]byte(part), line)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
-
-// nothing says whether a part of a file has no document, as the lines of a licence
-// before the first one.
-func nothing(part string) bool {
-	for line := range strings.Lines(part) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			return false
-		}
-	}
-	return true
-}
-
-// spans are where documents of a YAML text begin and end.
-func spans(text string) (list [][2]int) {
-	separator := regexp.MustCompile(`(?m)^---([ \t\r].*)?$`)
-	start := 0
-	for _, at := range separator.FindAllStringIndex(text, -1) {
-		list = append(list, [2]int{start, at[0]})
-		start = at[1]
-	}
-	return append(list, [2]int{start, len(text)})
-}
-
-// emptyLines are as many as a text has.
-func emptyLines(text string) string { return strings.Repeat("\n", strings.Count(text, "\n")) }
-
 // maxSplit bounds how many jobs one file may have.
 const maxSplit = 250
 
@@ -120,10 +70,10 @@ const maxSplit = 250
 // Parse has to explain.
 func Split(data []byte) (list [][]byte) {
 	text := string(data)
-	all := spans(text)
+	all := parts.Spans(text)
 	var jobs []int
 	for k, at := range all {
-		if nothing(text[at[0]:at[1]]) {
+		if parts.Nothing(text[at[0]:at[1]]) {
 			continue
 		}
 		n, err := document.Read([]byte(text[at[0]:at[1]]))
@@ -143,7 +93,7 @@ func Split(data []byte) (list [][]byte) {
 		for k, at := range all {
 			one.WriteString(text[end:at[0]]) // what separates them
 			if end = at[1]; k != own && slices.Contains(jobs, k) {
-				one.WriteString(emptyLines(text[at[0]:at[1]]))
+				one.WriteString(parts.EmptyLines(text[at[0]:at[1]]))
 			} else {
 				one.WriteString(text[at[0]:at[1]])
 			}

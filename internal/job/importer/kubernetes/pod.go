@@ -89,8 +89,8 @@ func podFields() []field[manifest] {
 
 // readRestart is whether a container that failed begins again in its pod.
 func readRestart(d *decoder, n *node, k *manifest) {
-	if k.operated {
-		d.Note(n, "is not used: restartPolicy of the replicas counts")
+	if k.restarted != "" {
+		d.Note(n, k.restarted)
 		return
 	}
 	word, _ := d.OneOf(n, "Never", "OnFailure")

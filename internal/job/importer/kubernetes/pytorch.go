@@ -182,7 +182,7 @@ func (t *torchJob) parts(d *decoder) []*part {
 			continue
 		}
 		r.k = t.ofPart()
-		r.k.indexed, r.k.operated = false, true
+		r.k.indexed, r.k.restarted = false, "is not used: restartPolicy of the replicas counts"
 		for label := range t.labels(r, 0) {
 			r.k.ofPods[label] = true
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbatch/internal/document"
+	"gbatch/internal/job/importer/kubernetes/names"
 )
 
 // maxServed bounds the services whose names ranks have.
@@ -32,7 +33,7 @@ func (k *manifest) serve(d *decoder, parts []*part) {
 		}
 		own := parts[0].k.spec.Gbatch.OfRanks
 		for _, rank := range chosen {
-			for _, host := range names(name, "", k.namespace) {
+			for _, host := range names.Of(name, "", k.namespace) {
 				if !slices.Contains(own[rank].Hosts, host) {
 					own[rank].Hosts = append(own[rank].Hosts, host)
 				}
@@ -78,13 +79,13 @@ func otherPort(service *node) *node {
 
 // calls says that texts of the file look for a service that selects a pod of the job's.
 func (k *manifest) calls(found *node, pods []pod) bool {
-	calls, p := false, newHosts()
+	calls, p := false, names.NewPatterns()
 	for _, s := range k.services {
 		if !slices.ContainsFunc(pods, func(one pod) bool { return k.selects(s, one) }) {
 			continue
 		}
 		name := s.Given("metadata").Given("name").Text
-		eachText(found, func(_ *node, text, variable string) { calls = calls || p.connects(text, variable, name) })
+		eachText(found, func(_ *node, text, variable string) { calls = calls || p.Connects(text, variable, name) })
 	}
 	return calls
 }
