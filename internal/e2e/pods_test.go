@@ -101,8 +101,44 @@ if [ $RANK = 0 ]; then nc -ll -p $MASTER_PORT -e sh -c "read line; echo \$line >
 else until echo "$RANK of $WORLD_SIZE $1" | nc $MASTER_ADDR $MASTER_PORT; do sleep 0.1; done; fi', sh, "node $(PET_NODE_RANK)"],
 resources: {limits: {cpu: "1", memory: 64Mi}}, volumeMounts: [{name: data, mountPath: /data}]}], volumes: [{name: data, hostPath: {path: /project/pods}}]}}`
 
+// podsOfVolcano has a file with the hosts of a task.
+const podsOfVolcano = `apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: vc}
+spec:
+  minAvailable: 3
+  plugins: {env: [], svc: []}
+  tasks:
+  - name: hand
+    replicas: 2
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: m
+          image: IMAGE
+          command: [sh, -c, 'until echo "$VC_TASK_INDEX of $VC_HAND_NUM $(hostname)" | nc $(cat /etc/volcano/head.host) 7000; do sleep 0.1; done; sleep 1000']
+          resources: {limits: {cpu: "1", memory: 64Mi}}
+          volumeMounts: [{name: data, mountPath: /data}]
+        volumes: [{name: data, hostPath: {path: /project/pods}}]
+        terminationGracePeriodSeconds: 1
+  - name: head
+    policies: [{event: TaskCompleted, action: CompleteJob}]
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: m
+          image: IMAGE
+          command: [sh, -c, 'nc -ll -p 7000 -e sh -c "read line; echo \$line >> /data/volcano" & until [ "$(cat /data/volcano 2>/dev/null | wc -l)" = 2 ]; do sleep 0.1; done; kill $!']
+          resources: {limits: {cpu: "1", memory: 64Mi}}
+          volumeMounts: [{name: data, mountPath: /data}]
+        volumes: [{name: data, hostPath: {path: /project/pods}}]
+        terminationGracePeriodSeconds: 1
+`
+
 // TestPodsFindEachOther runs jobs of Kubernetes whose pods look for each other by name: of an
-// indexed job, of a set and of PyTorch's operator.
+// indexed job, of a set, of PyTorch's operator and of Volcano.
 func TestPodsFindEachOther(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 3})
 	alone := s.file(strings.NewReplacer("IMAGE", image, "completions: 2", "completions: 1", "parallelism: 2", "parallelism: 1",
@@ -120,6 +156,7 @@ func TestPodsFindEachOther(t *testing.T) {
 		{"indexed", podsIndexed, 2, []string{"full", "meet-1/meet-1.mesh.default.svc.cluster.local", "service"}},
 		{"set", podsOfSet, 3, []string{"hand 0 set-hand-0-0", "hand 1 set-hand-1-0"}},
 		{"torch", strings.ReplaceAll(podsOfTorch, "TEMPLATE", torchTemplate), 3, []string{"1 of 3 node 1", "2 of 3 node 2"}},
+		{"volcano", podsOfVolcano, 3, []string{"0 of 2 vc-hand-0", "1 of 2 vc-hand-1"}},
 	} {
 		id := s.file(strings.ReplaceAll(tc.manifest, "IMAGE", image))
 		s.well(id)

@@ -42,5 +42,7 @@ func TestDocs(t *testing.T) {
 		document.Names(roleFields),
 		document.Names(replicaFields),
 		document.Names(elasticFields),
+		document.Names(volcanoFields()),
+		document.Names(volcanoTaskFields),
 	)...)
 }

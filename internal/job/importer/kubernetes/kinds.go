@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"fmt"
-	"strings"
 
 	"gbatch/internal/document"
 )
@@ -45,13 +44,9 @@ func runsOtherwise(d *decoder, n *node) bool {
 	if version == nil || kind == nil || version.Kind != document.StringKind {
 		return false
 	}
-	switch hint := instead[kind.Text]; {
-	case hint != "":
+	hint := instead[kind.Text]
+	if hint != "" {
 		d.Problem(kind, fmt.Sprintf("is %s, which is not supported", document.Quote(kind.Text)), hint)
-	case strings.HasPrefix(version.Text, "batch.volcano.sh/"):
-		d.Problem(version, "is Volcano's", gangs)
-	default:
-		return false
 	}
-	return true
+	return hint != ""
 }

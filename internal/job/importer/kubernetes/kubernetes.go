@@ -123,6 +123,8 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	k.found = found
 	switch kind := kindOf(found); {
 	case runsOtherwise(d, found):
+	case ofVolcano(found):
+		k.volcano(d, found)
 	case kind == "JobSet":
 		k.jobSet(d, found)
 	case kind == "PyTorchJob":
