@@ -124,21 +124,23 @@ type pair struct {
 
 // connect makes the pair of interfaces and the host's side of it. Names and
 // routes are unique in the kernel: whoever could make both has the address,
-// also among several nodes with the same subnet.
+// also among several nodes with the same subnet. The kernel takes long, and
+// nobody else waits for it: neither by the mutex nor by a socket.
 func (n *Network) connect(p *pair) (netip.Addr, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	last := lastNumber(n.cfg.Subnet)
-	for range last - firstNumber + 1 {
-		n.cursor++
-		if n.cursor < firstNumber || n.cursor > last {
-			n.cursor = firstNumber
-		}
-		addr := address(n.cfg.Subnet, n.cursor)
-		err := n.connectAs(p, n.linkName(n.cursor), addr)
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer h.Close()
+	for range lastNumber(n.cfg.Subnet) - firstNumber + 1 {
+		number := n.nextNumber()
+		addr := address(n.cfg.Subnet, number)
+		err := n.connectAs(h, p, n.linkName(number), addr)
 		if err == nil {
-			p.link = n.linkName(n.cursor)
+			p.link = n.linkName(number)
+			n.mu.Lock()
 			n.attached[p.owner] = p.link
+			n.mu.Unlock()
 			return addr, nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
@@ -148,37 +150,48 @@ func (n *Network) connect(p *pair) (netip.Addr, error) {
 	return netip.Addr{}, ErrFull
 }
 
-func (n *Network) connectAs(p *pair, name string, addr netip.Addr) error {
+// nextNumber is the one after that which was given last.
+func (n *Network) nextNumber() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cursor++
+	if n.cursor < firstNumber || n.cursor > lastNumber(n.cfg.Subnet) {
+		n.cursor = firstNumber
+	}
+	return n.cursor
+}
+
+func (n *Network) connectAs(h *netlink.Handle, p *pair, name string, addr netip.Addr) error {
 	n.trace("link")
 	veth := &netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{Name: name, Alias: p.owner, MTU: n.cfg.MTU},
 		PeerName:  p.inner, PeerNamespace: netlink.NsFd(p.ns.Fd()), PeerMTU: uint32(n.cfg.MTU),
 	}
-	if err := n.host.LinkAdd(veth); err != nil {
+	if err := h.LinkAdd(veth); err != nil {
 		return fmt.Errorf("make interface %s: %w", name, err)
 	}
-	if err := n.hostSide(veth, addr); err != nil {
-		return errors.Join(err, n.host.LinkDel(veth))
+	if err := n.hostSide(h, veth, addr); err != nil {
+		return errors.Join(err, h.LinkDel(veth))
 	}
 	return nil
 }
 
-func (n *Network) hostSide(veth *netlink.Veth, addr netip.Addr) error {
+func (n *Network) hostSide(h *netlink.Handle, veth *netlink.Veth, addr netip.Addr) error {
 	n.trace("alias") // not every kernel takes it with the new interface
-	if err := n.host.LinkSetAlias(veth, veth.Alias); err != nil {
+	if err := h.LinkSetAlias(veth, veth.Alias); err != nil {
 		return fmt.Errorf("mark interface %s: %w", veth.Name, err)
 	}
 	n.trace("up")
-	if err := n.host.LinkSetUp(veth); err != nil {
+	if err := h.LinkSetUp(veth); err != nil {
 		return fmt.Errorf("raise interface %s: %w", veth.Name, err)
 	}
 	n.trace("gateway")
 	gw := single(n.gateway())
-	if err := n.host.AddrAdd(veth, &netlink.Addr{IPNet: gw, Scope: unix.RT_SCOPE_LINK}); err != nil {
+	if err := h.AddrAdd(veth, &netlink.Addr{IPNet: gw, Scope: unix.RT_SCOPE_LINK}); err != nil {
 		return fmt.Errorf("give %s its address: %w", veth.Name, err)
 	}
 	n.trace("route")
-	err := n.host.RouteAdd(&netlink.Route{
+	err := h.RouteAdd(&netlink.Route{
 		LinkIndex: veth.Index, Scope: unix.RT_SCOPE_LINK, Dst: single(addr), Src: gw.IP,
 	})
 	if err != nil {
@@ -245,11 +258,18 @@ func (n *Network) Detach(owner string) error {
 	return errPorts
 }
 
-// remove deletes an interface of the host with its other end and its routes.
+// remove deletes an interface of the host with its other end and its routes. It has a
+// socket of its own: the kernel answers when nobody can see the interface any more, some
+// tens of milliseconds later, and takes away together those that are asked for meanwhile.
 func (n *Network) remove(name string) error {
-	link, err := n.host.LinkByName(name)
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("remove interface %s: %w", name, err)
+	}
+	defer h.Close()
+	link, err := h.LinkByName(name)
 	if err == nil {
-		err = n.host.LinkDel(link)
+		err = h.LinkDel(link)
 	}
 	// A namespace that nobody holds any more takes its interfaces along.
 	if gone := (netlink.LinkNotFoundError{}); err == nil || errors.As(err, &gone) || errors.Is(err, unix.ENODEV) {

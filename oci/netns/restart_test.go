@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -52,6 +53,38 @@ func TestSteps(t *testing.T) {
 	attach(t, n, "job")
 	if diff := cmp.Diff(steps, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNobodyWaitsForAnAttach: while a network is made, others are made, given and taken away.
+func TestNobodyWaitsForAnAttach(t *testing.T) {
+	n := openNetwork(t, Config{})
+	attach(t, n, "ready")
+	for _, at := range steps[:len(steps)-2] { // what is after that was never waited for
+		n.trace = func(step string) {
+			if step != at {
+				return
+			}
+			n.trace = func(string) {}
+			done := make(chan error, 1)
+			go func() {
+				_, err := n.Ensure()
+				n.Give("ready", "taken")
+				n.Give("taken", "ready")
+				a, errAttach := n.Attach("beside", nil, nil)
+				if errAttach == nil {
+					a.Namespace.Close()
+				}
+				done <- errors.Join(err, errAttach, n.Mark("ready"), n.Detach("beside"))
+			}()
+			select {
+			case err := <-done:
+				must(t, err)
+			case <-time.After(time.Minute):
+				t.Fatalf("others wait for a network that is before its step %q", step)
+			}
+		}
+		attach(t, n, "slow-"+at)
 	}
 }
 
