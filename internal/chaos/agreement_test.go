@@ -21,6 +21,7 @@ func (e *elector) Barrier() error {
 
 // Apply has the others agree.
 func (e *elector) Apply(entry []byte) (any, error) {
+	e.w.audit.proposed(entry)
 	return e.propose(func() (*raft.Log, error) { return e.writes(entry), nil })
 }
 

@@ -31,6 +31,8 @@ type audit struct {
 	cancel map[job.Number]bool      // somebody wanted it
 	vague  map[job.Number]bool      // nobody can tell when a program of it ended
 	past   []porcupine.Operation    // what clients asked and were told
+
+	common commonClock
 }
 
 func newAudit(w *world) *audit {

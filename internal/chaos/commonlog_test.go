@@ -410,6 +410,7 @@ func (e *elector) applyNext() bool {
 	e.mu.Unlock()
 	var said any
 	if l.Type == raft.LogCommand {
+		e.w.audit.applied(l)
 		said = e.fsm.Apply(e.reads(l))
 	}
 	e.mu.Lock()
