@@ -185,7 +185,7 @@ var below = map[string][]string{
 	"internal/job/importer/ccluster":            {"internal/job/words", "internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/dstack":              {"internal/job/times", "internal/job/words", "internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"internal/job/importer/kubernetes/names":    {"internal/document"}, "internal/job/importer/kubernetes/parts": {"internal/document"}, "internal/job/importer/kubernetes/products": {"sched/models"},
-	"internal/job/importer/kubernetes": {"internal/job/importer/kubernetes/names", "internal/job/importer/kubernetes/parts", "internal/job/importer/kubernetes/products", "internal/job/times", "internal/job/expand", "internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "sched/models"},
+	"internal/job/importer/kubernetes": {"internal/job/importer/kubernetes/names", "internal/job/importer/kubernetes/parts", "internal/job/importer/kubernetes/products", "internal/job/sizes", "internal/job/times", "internal/job/expand", "internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "sched/models"},
 	"internal/job/importer/nvct":       {"internal/job/words", "internal/job/importer/foreign", "internal/document", "internal/job"},
 	"internal/job/importer/slurm":      {"internal/job/times", "internal/job/words", "internal/job/nodelist", "internal/job/sizes", "internal/job/indexes", "internal/job/importer/foreign", "internal/document", "internal/job", "internal/units", "oci/ref"},
 	"internal/job/importer/tao":        {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},

@@ -200,12 +200,22 @@ func (a *attempts) letBegin(before, j *state.Job) {
 	}
 }
 
-// masterDone ends the other ranks of a gang that is over when rank 0 is. It
-// says whether it did.
+// masterDone ends the other ranks of a gang that is over when the first are. It says whether
+// it did.
 func (a *attempts) masterDone(j *state.Job, i int, r state.Rank) bool {
-	if i != 0 || j.Request.StopWhen != job.MasterDone || j.Ending != nil || r.Exit == nil || !r.Exit.OK() {
+	first := min(max(1, j.Request.StopRanks), len(j.Attempt.Ranks))
+	if i >= first || j.Request.StopWhen != job.MasterDone || j.Ending != nil {
 		return false
 	}
-	a.stop(j, state.Ending{Then: job.Finished, Text: fmt.Sprintf("rank 0 is done on %s: the others are ended", r.Alloc.Node)})
+	for _, r := range j.Attempt.Ranks[:first] {
+		if r.Exit == nil || !r.Exit.OK() {
+			return false
+		}
+	}
+	text := fmt.Sprintf("rank 0 is done on %s: the others are ended", r.Alloc.Node)
+	if first > 1 {
+		text = fmt.Sprintf("the first %d ranks are done: the others are ended", first)
+	}
+	a.stop(j, state.Ending{Then: job.Finished, Text: text})
 	return true
 }

@@ -221,7 +221,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		spec.Request.Scheduling.Restartable = arg("restartable", "") != ""
 		spec.Request.Scheduling.MaxDuration = job.Duration(number("limit", "0"))
 		if n := number("nodes", "1"); n > 1 {
-			spec.Gbatch = &job.Gbatch{Nodes: n, StartOrder: arg("order", ""), StopWhen: arg("stop", "")}
+			spec.Gbatch = &job.Gbatch{Nodes: n, StartOrder: arg("order", ""), StopWhen: arg("stop", ""), StopRanks: number("first", "0")}
 		}
 		if g := arg("group", ""); g != "" { // NODESxGPUS of a model
 			count, model, _ := strings.Cut(g, ":")

@@ -90,6 +90,9 @@ func (d *decoder) checkGang(gn *node, g *Gbatch) {
 	if g.Launch != nil && g.StartOrder != "" {
 		d.ProblemAt(gn, "startOrder", "cannot be combined with \"launch\": the command runs on the first rank alone", "remove one of them")
 	}
+	if g.StopRanks > 0 && (g.StopWhen != MasterDone || g.StopRanks >= g.ranks()) {
+		d.ProblemAt(gn, "stopRanks", fmt.Sprintf("is how many of the first ranks end the others by \"stopWhen\": \"master-done\", and the job has %d ranks", g.ranks()), "give both, and fewer than all ranks, or remove it")
+	}
 	for key, word := range map[string]string{"startOrder": g.StartOrder, "stopWhen": g.StopWhen} {
 		if word != "" && g.ranks() < 2 {
 			d.ProblemAt(gn, key, "is about a job on several nodes, and this one has one", "set \"nodes\", or remove it")

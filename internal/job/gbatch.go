@@ -16,6 +16,7 @@ type Gbatch struct {
 	OfRanks              []Own          `json:"ofRanks,omitempty"`         // names and variables of each rank; empty: it has none of its own
 	StartOrder           string         `json:"startOrder,omitempty"`      // of a gang: any (empty), master-first, workers-first
 	StopWhen             string         `json:"stopWhen,omitempty"`        // of a gang: all-done (empty), master-done
+	StopRanks            int            `json:"stopRanks,omitempty"`       // with master-done: so many of the first ranks have to be done; 0: one
 	Launch               *Launch        `json:"launch,omitempty"`          // the command runs on the first rank alone; see Launch
 	Exclusive            bool           `json:"exclusive,omitempty"`       // no other job on the nodes, and all that they have; amounts are the least
 	AllMemory            bool           `json:"allMemory,omitempty"`       // all memory of the nodes, of which cpuMemoryGb is the least
@@ -120,7 +121,7 @@ const (
 const (
 	MasterFirst  = "master-first"  // the others start once rank 0 runs
 	WorkersFirst = "workers-first" // rank 0 starts once the others run
-	MasterDone   = "master-done"   // rank 0's end is the gang's
+	MasterDone   = "master-done"   // the good end of rank 0, or of the first StopRanks, is the gang's
 )
 
 // IdleGPU ends a job whose GPUs do nothing.

@@ -113,6 +113,7 @@ type Request struct {
 	HaltGrace    sched.Time   `json:"haltGrace,omitempty"`  // 0: the site's
 	StartOrder   string       `json:"startOrder,omitempty"` // of a gang, as job.Gbatch has it
 	StopWhen     string       `json:"stopWhen,omitempty"`
+	StopRanks    int          `json:"stopRanks,omitempty"`
 	Reservations []string     `json:"reservations,omitempty"`
 	HaltUnwarned bool         `json:"haltUnwarned,omitempty"` // no signal before it is killed to make room
 	StopSignal   string       `json:"stopSignal,omitempty"`   // empty: TERM

@@ -84,7 +84,7 @@ func (r Rules) Request(spec *job.Spec, shape *sched.Shape, limit sched.Time) sta
 		LimitScope: g.LimitScope, Retry: g.Retry, Reservations: sc.ReservationIDs, HaltSignal: spec.HaltSignal(), HaltGrace: sched.Time(g.HaltGrace) * 1000,
 		HaltUnwarned: sc.AllowHaltWithoutSignal && g.HaltSignal == "",
 		StopSignal:   g.StopSignal, StopGrace: sched.Time(g.StopGrace) * 1000,
-		StartOrder: g.StartOrder, StopWhen: g.StopWhen,
+		StartOrder: g.StartOrder, StopWhen: g.StopWhen, StopRanks: g.StopRanks,
 	}
 	if g.Launch != nil && shape.Nodes > 1 {
 		q.StopWhen = job.MasterDone

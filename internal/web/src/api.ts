@@ -435,6 +435,7 @@ export type Gbatch = {
   startOrder?: string
   stdio?: Stdio
   stopGrace?: string
+  stopRanks?: number
   stopSignal?: string
   stopWhen?: string
   tasks?: Tasks

@@ -7,6 +7,7 @@ import (
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
+	"gbatch/internal/job/sizes"
 )
 
 // amounts are what containers ask for beside the job's own.
@@ -139,7 +140,7 @@ func (c *container) asked(name string, scale float64) (int64, bool) {
 	if n == nil {
 		return 0, false
 	}
-	x, err := parseQuantity(n.Text)
+	x, err := sizes.Quantity(n.Text)
 	return int64(x * scale), err == nil && x*scale <= 1<<53
 }
 

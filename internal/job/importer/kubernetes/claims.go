@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job/importer/foreign"
 	"gbatch/internal/job/importer/kubernetes/products"
+	"gbatch/internal/job/sizes"
 )
 
 // What a claim of dynamic resource allocation asks for is taken where it is whole GPUs
@@ -182,7 +183,7 @@ func (r *devices) selects(known *patterns, part string) bool {
 	if m == nil {
 		return false
 	}
-	bytes, err := parseQuantity(m[1] + m[4])
+	bytes, err := sizes.Quantity(m[1] + m[4])
 	if err != nil {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/sizes"
 )
 
 // readContainers reads the list: the job's own, and those that run beside it.
@@ -259,7 +260,7 @@ func (c *container) amount(d *decoder, name string, scale float64) (int64, bool)
 	if !ok {
 		return 0, false
 	}
-	x, err := parseQuantity(text)
+	x, err := sizes.Quantity(text)
 	if err != nil || x*scale > 1<<53 {
 		d.Problem(n, fmt.Sprintf("is %s, which is no amount", document.Quote(text)), "write a number, with m, k, M, G, T, Ki, Mi, Gi or Ti behind it")
 		return 0, false

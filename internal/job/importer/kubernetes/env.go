@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/sizes"
 )
 
 // variable is one variable of a container.
@@ -310,7 +311,7 @@ func (c *container) resourceField(d *decoder, n *node) (string, bool) {
 	}
 	resource, divisor := text("resource"), 1.0
 	if s := text("divisor"); s != "" && s != "0" {
-		x, err := parseQuantity(s)
+		x, err := sizes.Quantity(s)
 		if err != nil || x == 0 {
 			d.Problem(n, fmt.Sprintf("has the divisor %s, which is no amount", document.Quote(s)), "")
 			return "", false
@@ -334,7 +335,7 @@ func (c *container) resourceField(d *decoder, n *node) (string, bool) {
 		of = c.requests
 	}
 	if given := of[name]; given != nil {
-		if x, err := parseQuantity(given.Text); err == nil {
+		if x, err := sizes.Quantity(given.Text); err == nil {
 			amount = x
 		}
 	}

@@ -58,11 +58,7 @@ func (k *manifest) jobSet(d *decoder, found *node) {
 	}
 	s.order(d)
 	s.failures(d)
-	if l := s.leader(); l != nil {
-		at := slices.Index(s.jobs, l)
-		parts = slices.Concat(parts[at:at+1], parts[:at], parts[at+1:])
-	}
-	k.setOf(d, found, parts)
+	k.setOf(d, found, s.leading(parts))
 	s.retry()
 	s.master(d)
 	k.reaches(d, found)

@@ -1,7 +1,7 @@
 package kubernetes
 
 import (
-	"fmt"
+	"slices"
 
 	"gbatch/internal/job"
 )
@@ -16,15 +16,12 @@ func (s *jobSet) order(d *decoder) {
 			s.inOrder = r.after
 		}
 	}
-	if s.inOrder == nil {
-		return
-	}
 	last := len(s.jobs) - 1
 	switch {
-	case last == 0:
-	case last == 1 && s.jobs[1].size() == 1 && (s.jobs[0].size() > 1 || s.succeedsBy(s.jobs[1])):
+	case s.inOrder == nil || last == 0:
+	case last == 1 && s.jobs[1].size() == 1 && !s.succeedsBy(s.jobs[0]):
 		s.startOrder = job.WorkersFirst
-	case last == 1 && s.jobs[0].size() == 1:
+	case last == 1 && s.jobs[0].size() == 1 && !s.succeedsBy(s.jobs[1]):
 		s.startOrder = job.MasterFirst
 	default:
 		d.Problem(s.inOrder, "has jobs begin one after the other, and here one pod can begin before or after all others",
@@ -32,33 +29,50 @@ func (s *jobSet) order(d *decoder) {
 	}
 }
 
-// succeedsBy says that the set has succeeded when one entry has.
-func (s *jobSet) succeedsBy(r *replicated) bool { return len(s.targets) == 1 && s.targets[0] == r.name }
+// succeedsBy says that the set has succeeded when an entry has, maybe with others, and not
+// all.
+func (s *jobSet) succeedsBy(r *replicated) bool {
+	return len(s.targets) < len(s.jobs) && slices.Contains(s.targets, r.name)
+}
 
-// leader is the entry whose one pod is rank 0; nil: none has to be.
-func (s *jobSet) leader() *replicated {
+// leading puts the parts first by whose end the set succeeds, or whose one pod begins after
+// all others.
+func (s *jobSet) leading(parts []*part) []*part {
+	var first, others []*part
 	for i, r := range s.jobs {
-		if r.size() == 1 && (s.succeedsBy(r) || i == 1 && s.startOrder == job.WorkersFirst) {
-			return r
+		if s.succeedsBy(r) || i == 1 && s.startOrder == job.WorkersFirst {
+			first = append(first, parts[i])
+		} else {
+			others = append(others, parts[i])
 		}
 	}
-	return nil
+	return append(first, others...)
 }
 
 // master says by whose end the set has succeeded.
 func (s *jobSet) master(d *decoder) {
-	g := s.spec.Gbatch
+	g, pods, jobs := s.spec.Gbatch, 0, 0
+	for _, r := range s.jobs {
+		if s.succeedsBy(r) {
+			pods, jobs = pods+r.size(), jobs+r.replicas
+		}
+	}
 	if len(g.OfRanks) > 1 {
 		g.StartOrder = s.startOrder
 	}
-	all := len(s.targets) == 0 || len(s.targets) == len(s.jobs)
 	switch {
-	case s.targetsNode == nil || len(g.OfRanks) < 2, all && !s.any:
-	case s.leader() != nil && s.succeedsBy(s.leader()):
-		g.StopWhen = job.MasterDone
+	case s.targetsNode == nil || len(g.OfRanks) < 2:
+	case s.any && (pods == 0 || jobs > 1):
+		d.Problem(s.targetsNode, "has the set succeed by any of several jobs, and here it does by all or by those that are named", "name one replicated job, with one replica")
+	case pods > 0:
+		stopAfter(g, pods)
 		d.Becomes("gbatch.stopWhen", s.targetsNode)
-	default:
-		d.Problem(s.targetsNode, fmt.Sprintf("has the set succeed by %d of its %d jobs, and here it does by all pods or by one", len(s.targets), len(s.jobs)),
-			"name one replicated job of one pod, or remove successPolicy and have the other pods end when the work is done")
+	}
+}
+
+// stopAfter has the first ranks end the others.
+func stopAfter(g *job.Gbatch, ranks int) {
+	if g.StopWhen = job.MasterDone; ranks > 1 {
+		g.StopRanks = ranks
 	}
 }

@@ -54,15 +54,15 @@ func (k *manifest) volcano(d *decoder, found *node) {
 	if len(parts) == 0 {
 		return
 	}
-	ended := v.ending(d, parts)
+	ended := v.ending()
 	if ended > 0 {
 		parts = slices.Concat(parts[ended:ended+1], parts[:ended], parts[ended+1:])
 	}
 	qos := k.spec.Gbatch.QOS
 	k.setOf(d, found, parts)
 	g := k.spec.Gbatch
-	if g.QOS = cmp.Or(qos, g.QOS); ended >= 0 && len(g.OfRanks) > 1 {
-		g.StopWhen = job.MasterDone
+	if g.QOS = cmp.Or(qos, g.QOS); ended >= 0 {
+		stopAfter(g, v.tasks[ended].replicas)
 	}
 	v.retry(d)
 	k.reaches(d, found)
@@ -137,12 +137,27 @@ func readVolcanoPlugins(d *decoder, n *node, v *volcanoJob) {
 		return
 	}
 	for _, kid := range n.Kids {
+		if kid.Key == "ssh" && !v.loginBetween() {
+			d.Note(kid, "is not used: no command here logs in from one pod to another")
+			continue
+		}
 		if !slices.Contains(volcanoPlugins, kid.Key) {
 			d.Problem(kid, "is a plug-in that is not known here", "env, svc and pytorch are; programs of MPI find each other without ssh as a batch script: srun --mpi=pmix")
 			continue
 		}
 		v.plugins[kid.Key] = kid
 	}
+}
+
+// loginBetween says whether commands of the job may log in by ssh from one pod to another.
+func (v *volcanoJob) loginBetween() bool {
+	logs := false
+	eachText(v.found, func(_ *node, text, _ string) {
+		for _, word := range []string{"ssh", "mpi", "horovod", "deepspeed", "pdsh"} {
+			logs = logs || strings.Contains(strings.ToLower(text), word)
+		}
+	})
+	return logs
 }
 
 // parts reads the templates of the tasks, the last first; see jobSet.parts.
@@ -280,17 +295,13 @@ func does(policy *node, events ...string) bool {
 }
 
 // ending is the part by whose end the job has succeeded; -1: all have to end.
-func (v *volcanoJob) ending(d *decoder, parts []*part) int {
+func (v *volcanoJob) ending() int {
 	for i, t := range v.tasks {
 		for _, p := range t.policies {
 			action := p.Given("action")
-			if !does(p, "TaskCompleted") || action == nil || action.Text != "CompleteJob" || len(v.tasks) == 1 {
-				continue
-			}
-			if len(parts[i].pods) == 1 {
+			if does(p, "TaskCompleted") && action != nil && action.Text == "CompleteJob" && len(v.tasks) > 1 {
 				return i
 			}
-			d.Problem(p, fmt.Sprintf("has the job succeed by %d of its pods, and here it does by all or by one", len(parts[i].pods)), "remove it, and have the other pods end when the work is done")
 		}
 	}
 	return -1

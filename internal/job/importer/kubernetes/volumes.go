@@ -1,15 +1,14 @@
 package kubernetes
 
 import (
-	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/sizes"
 )
 
 // volume is a volume of the pod, and what it becomes.
@@ -102,7 +101,7 @@ func readEmptyDir(d *decoder, n *node, name string) volume {
 	}
 	if s := n.Given("sizeLimit"); s != nil {
 		text, _ := d.Scalar(s)
-		x, err := parseQuantity(text)
+		x, err := sizes.Quantity(text)
 		if err != nil {
 			d.Problem(s, fmt.Sprintf("is %s, which is no amount", document.Quote(text)), "")
 		}
@@ -168,21 +167,4 @@ func readMount(d *decoder, n *node, k *manifest) {
 		d.Becomes(k.path(fmt.Sprintf("request.docker.storage[%d]", len(k.spec.Request.Docker.Storage))), n)
 		k.spec.Request.Docker.Storage = append(k.spec.Request.Docker.Storage, s)
 	}
-}
-
-// parseQuantity reads a number with a decimal or binary suffix.
-func parseQuantity(s string) (float64, error) {
-	scale := 1.0
-	for suffix, x := range map[string]float64{"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50} {
-		if number, ok := strings.CutSuffix(s, suffix); ok && number != "" && strings.IndexByte("0123456789.", number[len(number)-1]) >= 0 {
-			s, scale = number, x
-			break
-		}
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || x < 0 || x*scale > 1e18 || x != x {
-		return 0, errors.New("is no amount")
-	}
-	return x * scale, nil
 }
