@@ -249,6 +249,16 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	others.Reach = func(ctx context.Context, address string) bool {
 		return e.reaches(ctx, m.w.machine(address).id)
 	}
+	others.Has = func(ctx context.Context, address string, entry uint64) bool {
+		return e.asks(ctx, m.w.machine(address).id, "has", func(o *elector) answer {
+			if o.m.gate(o.ctx, "has") != nil {
+				return answer{}
+			}
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return answer{yes: o.applied >= int(entry)}
+		})
+	}
 	looked := make(chan struct{})
 	go func() { others.Run(p.ctx); close(looked) }() // ends with the process
 	err = p.loop.Run(settled{p.ctx, m.w})
@@ -292,12 +302,17 @@ func (p *process) give() {
 
 // reaches says whether another member answers.
 func (e *elector) reaches(ctx context.Context, to int) bool {
+	return e.asks(ctx, to, "reach", func(*elector) answer { return answer{yes: true} })
+}
+
+// asks says whether another member says yes.
+func (e *elector) asks(ctx context.Context, to int, kind string, serve func(*elector) answer) bool {
 	if ctx.Err() != nil { // whether it is asked once more then is nobody's decision
 		return false
 	}
 	answered := make(chan bool, 1)
 	e.w.wg.Go(func() {
-		a, err := tell(e, to, "reach", func(*elector) answer { return answer{yes: true} })
+		a, err := tell(e, to, kind, serve)
 		answered <- err == nil && a.yes
 	})
 	select {

@@ -34,6 +34,9 @@ type Members struct {
 	// Reach says whether somebody answers at an address. Set before Run.
 	Reach func(ctx context.Context, address string) bool
 
+	// Has says whether a member has all up to an entry; nil: it is asked for its Statement. Set before Run.
+	Has func(ctx context.Context, address string, entry uint64) bool
+
 	// Useless says that this controller cannot store anything, as its disk is full; nil: that is not
 	// looked at. Set before Run.
 	Useless func() bool
@@ -105,7 +108,7 @@ func (m *Members) look(ctx context.Context) {
 			continue
 		}
 		n := m.reached(x.Name, m.Reach(ctx, x.Address))
-		if x.Voter || n < steady {
+		if x.Voter || n < steady || !m.caughtUp(ctx, x.Address) {
 			continue
 		}
 		x.Voter = true
@@ -115,6 +118,23 @@ func (m *Members) look(ctx context.Context) {
 		}
 		m.log.Info("a controller has joined", "name", x.Name, "address", x.Address)
 	}
+}
+
+// caughtUp says whether a member that joins has the entry by which it was added: before that it votes for nobody. If its word
+// counted by then, and another one were lost, those that are left could never have one lead.
+func (m *Members) caughtUp(ctx context.Context, address string) bool {
+	if m.Settle() != nil {
+		return false // by which entry is not agreed on
+	}
+	entry := m.Agreed()
+	if m.Has != nil {
+		return m.Has(ctx, address, entry)
+	}
+	if m.Ask == nil {
+		return true
+	}
+	s, err := m.Ask(ctx, address)
+	return err == nil && s.Applied >= entry
 }
 
 // resign lets another controller lead that follows and answers.

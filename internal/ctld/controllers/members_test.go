@@ -77,6 +77,25 @@ func TestJoins(t *testing.T) {
 	})
 }
 
+// TestJoinsWithAll: who joins counts when it has what was agreed on, and not before: it votes for nobody without.
+func TestJoinsWithAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for applied, counts := range map[uint64]bool{0: false, 1: true} {
+			m := &members{all: []replica.Member{{Name: "a", Voter: true, Leads: true}, {Name: "b", Address: "b:1"}}}
+			c := New(m, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))
+			c.Reach = func(context.Context, string) bool { return true }
+			c.Own = func() Statement { return Statement{} }
+			c.Ask = func(context.Context, string) (Statement, error) { return Statement{Applied: applied}, nil }
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			c.Run(ctx)
+			cancel()
+			if m.all[1].Voter != counts {
+				t.Errorf("with %d entries it counts: %t", applied, m.all[1].Voter)
+			}
+		}
+	})
+}
+
 // TestUseless: a controller that can store nothing lets another one lead that answers and counts, but has led for a
 // minute before.
 func TestUseless(t *testing.T) {
