@@ -39,14 +39,13 @@ func saveLimit(o *order) error {
 
 func limitText(d time.Duration) string { return fmt.Sprintf("time limit of %s reached", d) }
 
-// arm sets the time limit of a program that began at a moment, and the warning
-// before it.
-func (w *watch) arm(at time.Time) {
+// arm sets the time limit of a program that runs, and the warning before it.
+func (w *watch) arm() {
 	ms := w.r.order.LimitMS
 	if ms <= 0 {
 		return
 	}
-	end := at.Add(time.Duration(ms) * time.Millisecond)
+	end := w.at.Add(time.Duration(ms) * time.Millisecond)
 	w.limit.Reset(time.Until(end))
 	if g := w.r.order.Spec.Gbatch; g != nil && g.WarnBefore > 0 && !record.IsMarked(w.r.order.dir, fileWarned) {
 		w.warn.Reset(time.Until(end.Add(-time.Duration(g.WarnBefore) * time.Second)))
@@ -73,7 +72,7 @@ func (w *watch) relimit() {
 	}
 	r.log.Info("time limit changed", "was", time.Duration(r.order.LimitMS)*time.Millisecond, "limit", time.Duration(ms)*time.Millisecond)
 	r.order.LimitMS = ms
-	w.arm(r.begunAt())
+	w.arm()
 }
 
 func (w *watch) overLimit() {

@@ -219,12 +219,15 @@ func (r *Rank) reinspect(ctx context.Context) (known, over bool) {
 }
 
 // begunAt is when a rank's program began. A daemon that started it has just
-// been told; one that took it over asks the kernel how old its first process is,
+// been told; one that took it over goes by what that one noted, or asks the kernel how old its first process is,
 // as the wall clock may have been set since, or goes by the runtime's mark, which the
 // result takes the place of.
 func (r *Rank) begunAt() time.Time {
 	if r.image.Image != nil {
 		return time.Now()
+	}
+	if rec, err := r.order.recorded(); err == nil && rec.Begun > 0 {
+		return time.Now().Add(time.Duration(rec.Begun)*time.Millisecond - boot.Elapsed())
 	}
 	st, markErr := os.Stat(filepath.Join(r.order.containerDir(), "begun"))
 	if age, err := ageOf(r.container.PID()); err == nil {

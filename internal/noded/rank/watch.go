@@ -8,6 +8,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/record"
+	"gbatch/oci/boot"
 	"gbatch/oci/wire"
 )
 
@@ -17,7 +18,8 @@ type watch struct {
 	r       *Rank
 	changed <-chan struct{} // the shim's phase
 	running bool
-	part    string // which of those before the job's program runs; "": that
+	at      time.Time // since then; where it can be, by the clock that nobody sets
+	part    string    // which of those before the job's program runs; "": that
 	limit   *time.Timer
 	warn    *time.Timer // the early warning of the limit
 
@@ -94,13 +96,31 @@ func (w *watch) look(ctx context.Context) {
 // begun notes the first instruction and arms the time limit, which counts from
 // it also when the daemon was restarted since.
 func (w *watch) begun() {
-	at := w.r.begunAt()
+	w.at = w.r.begunAt()
 	_ = w.r.slot.giveBack()
 	if len(w.r.order.Allocation.GPUs) > 0 {
 		w.r.measure(false) // where the counters of energy stand
 	}
-	w.r.setRunning(at)
-	w.arm(at)
+	w.r.setRunning(w.at)
+	w.arm()
+	w.noteBegun()
+}
+
+// noteBegun notes when the first of several programs began, for a daemon that takes the rank over: the process that runs
+// then may be a later one's, and the mark of the begin is by a clock that may be set.
+func (w *watch) noteBegun() {
+	o := &w.r.order
+	rec, err := o.recorded()
+	if len(o.Spec.Programs()) == 0 || err == nil && rec.Begun > 0 {
+		return
+	}
+	if err == nil {
+		rec.Begun = (boot.Elapsed() - time.Since(w.at)).Milliseconds()
+		err = o.saveRecord(rec)
+	}
+	if err != nil {
+		w.r.log.Warn("a restart of the daemon could take the rank's begin for another time", "error", err)
+	}
 }
 
 // early sends the signal that the job asked for some time before its limit. It

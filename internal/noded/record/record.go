@@ -33,6 +33,7 @@ type Record struct {
 	Digest string       `json:"digest"`
 	Before []string     `json:"before,omitempty"` // digests of images of the job's further programs
 	Boot   string       `json:"boot"`             // of the machine: after another one nothing of it lives
+	Begun  int64        `json:"begun,omitempty"`  // when the first of several programs began, in milliseconds since that boot; 0: nobody has noted it
 
 	Home *job.RankID `json:"home,omitempty"` // whose container it runs in; absent: its own
 
