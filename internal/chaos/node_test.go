@@ -69,6 +69,9 @@ func (m *machine) steady() time.Duration {
 
 func (m *machine) wall() time.Time { return time.Now().Add(time.Duration(m.ahead.Load())) }
 
+// wallMS is by how much the one is ahead of the other, as lease.WallMS.
+func (m *machine) wallMS() int64 { return m.wall().UnixMilli() - m.steady().Milliseconds() }
+
 // Read and Write are the files of the exchange.
 func (m *machine) Read(path string) ([]byte, error) {
 	m.mu.Lock()

@@ -29,8 +29,9 @@ type rank struct {
 	phase    node.Phase
 	goes     bool // of a gang: its program may begin
 	stop     *stop
-	begun    bool // on the disk before the program begins
-	started  time.Time
+	begun    bool      // on the disk before the program begins
+	started  time.Time // by the wall clock of then,
+	wallMS   int64     // which was so far ahead of the clock from boot
 	exit     *node.Exit
 	lost     bool          // how it ended is not known, or not on the disk
 	nowhere  bool          // nothing of it is on the disk, which was full
@@ -84,14 +85,16 @@ var imageDigest = "sha256:" + strings.Repeat("a", 64)
 func (m *machine) status(r *rank) node.RankStatus {
 	s := node.RankStatus{ID: r.id, UUID: r.order.UUID, Phase: r.phase, Exit: r.exit, Stopping: r.stop != nil}
 	if r.begun {
-		s.Image, s.StartedMS = imageDigest, r.started.UnixMilli()
+		s.Image, s.StartedMS, s.WallMS = imageDigest, r.started.UnixMilli(), r.wallMS
 	} else if r.phase == node.PhaseReady {
 		s.Image = imageDigest
 	}
-	if r.exit != nil && r.endedIn == m.boots { // as the production's node does it: the clock may have been set since
+	if r.exit != nil {
 		e := *r.exit
 		s.Exit = &e
-		s.OnClock(m.wall().UnixMilli() - m.steady().Milliseconds())
+	}
+	if r.exit == nil || r.endedIn == m.boots { // as the production's node does it: the clock may have been set since
+		s.OnClock(m.wallMS())
 	}
 	if r.exit != nil && r.endedIn != m.boots && r.ahead != time.Duration(m.ahead.Load()) {
 		m.w.audit.unclear(r.id.Job)
@@ -316,7 +319,7 @@ func (m *machine) begin(d *daemon, r *rank) {
 	if m.refused(d, r, m.disk.begun(r)) {
 		return
 	}
-	r.begun, r.phase, r.started = true, node.PhaseRunning, m.wall()
+	r.begun, r.phase, r.started, r.wallMS = true, node.PhaseRunning, m.wall(), m.wallMS()
 	c := &container{m: m, id: r.id, uuid: r.order.UUID, cores: r.order.Allocation.CPUs}
 	for _, g := range r.order.Allocation.GPUs {
 		c.gpus = append(c.gpus, g.UUID)
@@ -406,11 +409,13 @@ func (m *machine) ends(r *rank, e node.Exit) {
 			m.must(err)
 		}
 	}
-	e.EndedMS = m.wall().UnixMilli()
+	e.EndedMS, e.WallMS = m.wall().UnixMilli(), m.wallMS()
 	if r.begun {
 		e.StartedMS = r.started.UnixMilli()
 	}
-	e.WallMS = m.wall().UnixMilli() - m.steady().Milliseconds()
+	if r.begun && !r.lost { // its shim tells for how long it ran
+		e.StartedMS += e.WallMS - r.wallMS
+	}
 	r.exit, r.phase, r.endedIn, r.ahead = &e, node.PhaseEnded, m.boots, time.Duration(m.ahead.Load())
 }
 

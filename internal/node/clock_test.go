@@ -35,3 +35,24 @@ func TestOnClock(t *testing.T) {
 		})
 	}
 }
+
+// TestBeginOnClock: what runs is told to have begun by the clock of now, whatever that was set to since, so that it has run for as
+// long as it did.
+func TestBeginOnClock(t *testing.T) {
+	const hour = 3_600_000
+	for name, tc := range map[string]struct{ said, now, want int64 }{
+		"forward":   {10 * hour, 5 + 3*hour, 13 * hour},
+		"back":      {10 * hour, 5 - 3*hour, 7 * hour},
+		"not set":   {10 * hour, 900, 10 * hour},
+		"not begun": {0, 5 + 3*hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := RankStatus{Phase: PhaseRunning, StartedMS: tc.said, WallMS: 5}
+			for range 2 {
+				if is.OnClock(tc.now); is.StartedMS != tc.want {
+					t.Errorf("it began at %d, want %d", is.StartedMS, tc.want)
+				}
+			}
+		})
+	}
+}
