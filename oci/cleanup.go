@@ -36,7 +36,7 @@ func Cleanup(dir string) error {
 }
 
 func cleanup(dir string) error {
-	lock, err := held.Take(dir)
+	lock, err := held.TakeWithin(dir, held.Passing)
 	if errors.Is(err, held.ErrHeld) {
 		return ErrAlive
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,6 +18,7 @@ import (
 	"gbatch/oci"
 	"gbatch/oci/draft"
 	"gbatch/oci/handed"
+	"gbatch/oci/held"
 	"gbatch/oci/result"
 )
 
@@ -256,6 +258,22 @@ func TestCleanupRefusesTheLiving(t *testing.T) {
 	b.start()
 	if err := oci.Cleanup(b.dir); !errors.Is(err, oci.ErrAlive) {
 		t.Errorf("cleanup: %v", err)
+	}
+}
+
+// TestCleanupWaitsForPassingHolders: who has the lock in passing, as a process between its fork and its exec has, is no shim
+// that lives.
+func TestCleanupWaitsForPassingHolders(t *testing.T) {
+	b := newBox(t, "exit 0")
+	b.start()
+	<-b.shim.Done()
+	lock, err := held.TakeWithin(b.dir, held.Passing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { lock.Close() })
+	if err := oci.Cleanup(b.dir); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,6 +5,7 @@ package held
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,17 +36,27 @@ func Take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Await returns when nobody holds the lock, or it cannot be known.
-func Await(dir string) {
+// Passing is how long who holds a lock may hold it in passing: a process has a copy of each descriptor of its parent's
+// from its fork to its exec, and so the lock for which the parent looked in that moment, or a shim that was killed leaves
+// processes of its container.
+const Passing = 2 * time.Second
+
+// TakeWithin is Take that waits for a time until nobody holds the lock.
+func TakeWithin(dir string, most time.Duration) (*os.File, error) {
+	end := time.Now().Add(most)
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		lock, err := Take(dir)
-		if err == nil {
-			lock.Close()
-		}
-		if !errors.Is(err, ErrHeld) {
-			return
+		if !errors.Is(err, ErrHeld) || time.Now().After(end) {
+			return lock, err
 		}
 		time.Sleep(wait)
+	}
+}
+
+// Await returns when nobody holds the lock, or it cannot be known.
+func Await(dir string) {
+	if lock, err := TakeWithin(dir, math.MaxInt64); err == nil {
+		lock.Close()
 	}
 }
 

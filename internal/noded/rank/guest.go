@@ -123,7 +123,7 @@ func (g guest) clean() error {
 	if g.order.guest {
 		return nil
 	}
-	lock, err := held.Take(g.order.containerDir())
+	lock, err := held.TakeWithin(g.order.containerDir(), held.Passing)
 	if errors.Is(err, fs.ErrNotExist) { // it never began
 		return nil
 	}
