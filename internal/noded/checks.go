@@ -20,6 +20,7 @@ import (
 
 // openChecks begins to know whether the machine is fit for jobs.
 func (a *Agent) openChecks(boot string) (err error) {
+	a.health.changed = func() { a.contact.Tell(contact.AtOnce) }
 	clock := &clock{ask: a.controller.Date, remote: strings.HasPrefix(a.cfg.Controller, "https:")}
 	a.health.machine, err = checks.Open(checks.Options{
 		Config: &a.cfg, File: filepath.Join(a.cfg.StateDir, "health.json"), Boot: boot, Log: a.log,

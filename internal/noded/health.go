@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -30,6 +31,7 @@ type health struct {
 	own     []config.Program // of the site's
 	reboots *reboot.Reboots  // set before anybody asks
 	machine *checks.Watch    // that it is fit for jobs; set before anybody asks
+	changed func()           // called when something of the below came or went; set before it can
 
 	mu    sync.Mutex
 	state error                 // the state directory cannot be written
@@ -46,9 +48,20 @@ func newHealth(c *config.Config) *health {
 // evidence: what a job could not write may be its own doing.
 func (h *health) tryState() {
 	err := atomicfile.Write(filepath.Join(h.dir, fileTried), []byte("written\n"))
+	h.note(func() { h.state = err })
+}
+
+// note changes what is noted. The controller is told of what came or went, so that no node takes
+// jobs, or is kept from them, until it is heard of by the way.
+func (h *health) note(change func()) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.state = err
+	state, net, stuck := h.state != nil, h.net != nil, maps.Clone(h.stuck)
+	change()
+	same := state == (h.state != nil) && net == (h.net != nil) && maps.Equal(stuck, h.stuck)
+	h.mu.Unlock()
+	if !same {
+		h.changed()
+	}
 }
 
 // tryEvery is how often that is done without a reason.
@@ -65,9 +78,7 @@ const fileTried = ".tried"
 
 // networkError notes whether jobs' networks can be kept up and apart.
 func (h *health) networkError(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.net = err
+	h.note(func() { h.net = err })
 }
 
 // DiskError has the state directory looked at if an error of a rank may be its
@@ -83,13 +94,13 @@ func (h *health) DiskError(err error) {
 
 // Leftover notes that what a rank had could not be removed; nil takes it back.
 func (h *health) Leftover(id job.RankID, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err == nil {
-		delete(h.stuck, id)
-		return
-	}
-	h.stuck[id] = fmt.Sprintf("cannot clean up after %s: %v", id, err)
+	h.note(func() {
+		if err == nil {
+			delete(h.stuck, id)
+			return
+		}
+		h.stuck[id] = fmt.Sprintf("cannot clean up after %s: %v", id, err)
+	})
 }
 
 // lacks notes what the machine lacks for as long as the daemon runs.
