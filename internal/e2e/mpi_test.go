@@ -188,7 +188,7 @@ func TestPMIx(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 2})
 	ends := func(mode string) string {
 		return "srun --mpi=pmix /app/hello " + mode + ` > /tmp/out 2> /tmp/err; echo code $?
-grep 'error: task 1' /tmp/err; grep -c 'Job step aborted' /tmp/err`
+grep 'error: task 1' /tmp/err || cat /tmp/err; grep -c 'Job step aborted' /tmp/err`
 	}
 	for _, c := range []struct{ name, script, want string }{
 		{"asked", "srun --mpi=pmix -n 8 -O /app/hello ring | sort", saidHello(8)},
