@@ -29,10 +29,14 @@ type controller struct {
 	memory int           // the most that one has had in memory, in KiB
 }
 
+// unbounded has one user, who asks for all here, not be held back: of what one may ask for in a second that would be
+// the measure.
+const unbounded = "limits: {perUser: {jobs: 1000000, storedMiBPerDay: -1, changesPerSecond: -1}}\n"
+
 // newController starts a controller that is alone.
 func newController(t *testing.T, nodes int) *controller {
 	t.Helper()
-	c := configured(t, buildController(t), nodes, freeAddresses(t, 1)[0], "")
+	c := configured(t, buildController(t), nodes, freeAddresses(t, 1)[0], unbounded)
 	c.start()
 	return c
 }

@@ -23,13 +23,13 @@ type trio struct {
 	local []*client.Client // at their sockets
 }
 
-// newTrio starts one controller, and two that join it. What one user may ask for in a second is not bounded: here one asks for all.
+// newTrio starts one controller, and two that join it.
 func newTrio(t *testing.T, nodes int) *trio {
 	t.Helper()
 	bin, at := buildController(t), freeAddresses(t, 6)
 	tr := &trio{t: t}
 	for i := range 3 {
-		more := fmt.Sprintf("advertise: '%s'\nreplica: {name: c%d, listen: '%s'}\nlimits: {perUser: {jobs: 1000000, storedMiBPerDay: -1, changesPerSecond: -1}}\n", strings.Join(at[:3], ","), i, at[3+i])
+		more := fmt.Sprintf("advertise: '%s'\nreplica: {name: c%d, listen: '%s'}\n", strings.Join(at[:3], ","), i, at[3+i]) + unbounded
 		c := configured(t, bin, nodes, at[i], more)
 		tr.all = append(tr.all, c)
 		tr.local = append(tr.local, &client.Client{Address: "unix://" + c.socket()})
