@@ -127,10 +127,7 @@ func commonVariables(parts []*part) map[string]string {
 			return !has || other != value
 		})
 		if all {
-			if shared == nil {
-				shared = map[string]string{}
-			}
-			shared[name] = value
+			foreign.Set(&shared, name, value)
 		}
 	}
 	return shared
@@ -187,8 +184,7 @@ func (k *manifest) alike(d *decoder, a, b *part) {
 		s.Gbatch = &g
 		return s
 	}
-	x, y := of(a), of(b)
-	if path := difference(reflect.ValueOf(x), reflect.ValueOf(y), ""); path != "" {
+	if path := foreign.Difference(of(a), of(b)); path != "" {
 		d.Problem(b.at, fmt.Sprintf("differs from %s in what becomes %s: ranks of a job may differ in their command, variables, cores, memory and GPUs only", d.Path(a.at), path),
 			"have it the same in both, or submit them as jobs of their own")
 	}
@@ -204,30 +200,7 @@ func rulesOf(p *part) []job.RetryRule {
 	return nil
 }
 
-// difference is the path of the first native field in which two values differ; empty: in none.
-func difference(a, b reflect.Value, path string) string {
-	if reflect.DeepEqual(a.Interface(), b.Interface()) {
-		return ""
-	}
-	if a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil() {
-		a, b = a.Elem(), b.Elem()
-	}
-	if a.Kind() != reflect.Struct {
-		return path
-	}
-	for i := range a.NumField() {
-		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		if at := difference(a.Field(i), b.Field(i), strings.TrimPrefix(path+"."+name, ".")); at != "" {
-			return at
-		}
-	}
-	return path
-}
-
-// indexed are the pods of a Job with completionMode Indexed: their hosts are called by the
+// indexedPods are those of a Job with completionMode Indexed: their hosts are called by the
 // name and their index.
 func indexedPods(name, domain string, completions int) (list []pod) {
 	for i := range completions {

@@ -82,7 +82,7 @@ func jobSetFields() []field[jobSet] {
 		}, false},
 		{"coordinator", func(d *decoder, n *node, s *jobSet) { document.Object(d, n, coordinatorFields, &s.coordinator) }, false},
 		{"suspend", ofSet(readSuspend), false},
-		{"ttlSecondsAfterFinished", foreign.Remark[jobSet]("is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"), false},
+		{"ttlSecondsAfterFinished", foreign.Remark[jobSet](history), false},
 		{"managedBy", func(d *decoder, n *node, _ *jobSet) { d.OneOf(n, "jobset.sigs.k8s.io/jobset-controller") }, false},
 		{"volumeClaimPolicies", refuse[jobSet]("mount a claim, which is a directory in the project's storage, or an emptyDir"), false},
 	}

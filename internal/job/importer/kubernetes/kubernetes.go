@@ -233,7 +233,7 @@ func specFields() []field[manifest] {
 		{"podFailurePolicy", readFailurePolicy, false},
 		{"successPolicy", readSuccessPolicy, false},
 		{"suspend", readSuspend, false},
-		{"ttlSecondsAfterFinished", foreign.Remark[manifest]("is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"), false},
+		{"ttlSecondsAfterFinished", foreign.Remark[manifest](history), false},
 		{"podReplacementPolicy", foreign.Remark[manifest]("is not used: a task is tried again when the try before has ended"), false},
 		{"manualSelector", foreign.Remark[manifest](noObjects), false},
 		{"selector", foreign.Remark[manifest](noObjects), false},

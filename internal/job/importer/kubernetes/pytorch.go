@@ -87,7 +87,7 @@ func torchFields() []field[torchJob] {
 	}
 	policy := []field[torchJob]{
 		{"cleanPodPolicy", func(d *decoder, n *node, t *torchJob) { t.clean, _ = d.OneOf(n, "None", "Running", "All") }, false},
-		{"ttlSecondsAfterFinished", foreign.Remark[torchJob]("is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"), false},
+		{"ttlSecondsAfterFinished", foreign.Remark[torchJob](history), false},
 		{"activeDeadlineSeconds", func(d *decoder, n *node, t *torchJob) { d.Deadline(n, &t.spec, job.LimitJob) }, false},
 		{"backoffLimit", func(d *decoder, n *node, t *torchJob) {
 			if x, ok := d.Integer(n, 0, 1_000_000); ok {

@@ -54,6 +54,7 @@ func (k *manifest) volcano(d *decoder, found *node) {
 	if len(parts) == 0 {
 		return
 	}
+	v.checkPolicies(d)
 	ended := v.ending()
 	if ended > 0 {
 		parts = slices.Concat(parts[ended:ended+1], parts[:ended], parts[ended+1:])
@@ -90,7 +91,7 @@ func volcanoFields() []field[volcanoJob] {
 		{"queue", foreign.Remark[volcanoJob](kueue), false},
 		{"runningEstimate", foreign.Remark[volcanoJob]("is not used: a time limit is given to gsubmit, -t"), false},
 		{"networkTopology", foreign.Remark[volcanoJob]("is not used: where nodes are near each other is the site's, and gbatch chooses them"), false},
-		{"ttlSecondsAfterFinished", foreign.Remark[volcanoJob]("is not used: how long ended jobs are shown is set by the site, and gacct knows them longer"), false},
+		{"ttlSecondsAfterFinished", foreign.Remark[volcanoJob](history), false},
 		{"volumes", refuse[volcanoJob]("give each task's template the volume: persistentVolumeClaim, and a volumeMount"), false},
 		{"minSuccess", refuse[volcanoJob]("the job has succeeded when all pods have, or by a policy TaskCompleted of one pod"), false},
 	}
@@ -292,6 +293,30 @@ func does(policy *node, events ...string) bool {
 		}
 	}
 	return slices.ContainsFunc(of, func(e string) bool { return slices.Contains(events, e) })
+}
+
+// checkPolicies finds policies that would do something else here, or nothing.
+func (v *volcanoJob) checkPolicies(d *decoder) {
+	for _, p := range v.policies {
+		if does(p, "TaskCompleted") && len(v.tasks) > 1 {
+			d.Problem(p, "is about the end of any task, and here the job ends with all of them or with one that is named", "give the policy to the task whose end is the job's")
+		}
+	}
+	all := slices.Clone(v.policies)
+	for _, t := range v.tasks {
+		all = append(all, t.policies...)
+	}
+	for _, p := range all {
+		action := p.Given("action")
+		switch {
+		case p.Given("exitCode") != nil:
+			d.Problem(p, "is about an exit code, and here each failure of a pod counts alike", "name the event PodFailed")
+		case p.Given("timeout") != nil:
+			d.Problem(p, "waits before it acts, and here it acts at once", "remove timeout")
+		case does(p, "TaskCompleted") && (action == nil || action.Text != "CompleteJob"):
+			d.Problem(p, "has something else than the job's end follow that of a task", "write action: CompleteJob, or remove it")
+		}
+	}
 }
 
 // ending is the part by whose end the job has succeeded; -1: all have to end.
