@@ -36,9 +36,8 @@ func Take(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Passing is how long who holds a lock may hold it in passing: a process has a copy of each descriptor of its parent's
-// from its fork to its exec, and so the lock for which the parent looked in that moment, or a shim that was killed leaves
-// processes of its container.
+// Passing is how long a lock may stay held when nobody means to hold it: from its fork to its exec a process has a copy of each
+// descriptor of its parent, also of a lock that the parent only tried, and processes of a shim that was killed live a moment longer.
 const Passing = 2 * time.Second
 
 // TakeWithin is Take that waits for a time until nobody holds the lock.
