@@ -26,7 +26,7 @@ import (
 )
 
 // testCgroup holds the containers of this run; its own number keeps runs apart.
-var testCgroup = fmt.Sprintf("/gbatch-test/%d", os.Getpid())
+var testCgroup = fmt.Sprintf("/gbatch-test-%d", os.Getpid())
 
 // layer is the only layer of the test image, made once.
 var layer string
@@ -85,10 +85,8 @@ func runAll(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		for _, group := range []string{testCgroup, filepath.Dir(testCgroup)} { // the second where no other run is below it
-			if g, err := cgroups.Find(group); err == nil {
-				_ = g.Remove()
-			}
+		if g, err := cgroups.Find(testCgroup); err == nil {
+			_ = g.Remove()
 		}
 	}
 	return code

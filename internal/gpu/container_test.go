@@ -22,14 +22,15 @@ import (
 	"gbatch/oci/result"
 )
 
-// testCgroup holds the containers of this run.
-var testCgroup = fmt.Sprintf("/gbatch-test-gpu/%d", os.Getpid())
+// testCgroup holds the containers of this run alone: fuzzing runs this package's
+// program beside its tests, and what one of them clears away is not the other's.
+var testCgroup = fmt.Sprintf("/gbatch-test-gpu-%d", os.Getpid())
 
 func TestMain(m *testing.M) {
 	RunHook() // containers' hooks are this program, as they are gnoded
 	code := m.Run()
-	if _, err := cgroups.Sweep("/gbatch-test-gpu", func(string) bool { return false }); err == nil {
-		if g, err := cgroups.Find("/gbatch-test-gpu"); err == nil {
+	if _, err := cgroups.Sweep(testCgroup, func(string) bool { return false }); err == nil {
+		if g, err := cgroups.Find(testCgroup); err == nil {
 			_ = g.Remove()
 		}
 	}
