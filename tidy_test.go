@@ -195,7 +195,7 @@ var below = map[string][]string{
 	"sched/spec":    {},
 	"sched/due":     {"sched/spec"}, "sched/mix": {"sched/nodes", "sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
 	"internal/cli/exit":    {"internal/client", "internal/api", "internal/job"},
-	"internal/cli/human":   {},
+	"internal/cli/human":   {}, "internal/cli/alone": {},
 	"internal/cli/table":   {"internal/cli/exit", "internal/cli/human"},
 	"internal/cli/jobs":    {"internal/job/nodelist", "internal/cli/exit", "internal/cli/human", "internal/cli/table", "internal/api", "internal/job"},
 	"internal/cli/clitest": {"internal/cli", "internal/client", "internal/api", "internal/job", "internal/node"},

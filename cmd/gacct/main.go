@@ -4,6 +4,7 @@ package main
 import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/acct"
+	_ "gbatch/internal/cli/alone"
 )
 
 type command struct {

@@ -5,6 +5,7 @@ package main
 import (
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/adm"
+	_ "gbatch/internal/cli/alone"
 )
 
 type command struct {

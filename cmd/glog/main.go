@@ -3,6 +3,7 @@ package main
 
 import (
 	"gbatch/internal/cli"
+	_ "gbatch/internal/cli/alone"
 	"gbatch/internal/cli/logs"
 )
 

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 
+	_ "gbatch/internal/cli/alone"
 	"gbatch/internal/cli/slurm"
 )
 

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"gbatch/internal/cli"
+	_ "gbatch/internal/cli/alone"
 	"gbatch/internal/cli/submit"
 )
 

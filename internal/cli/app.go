@@ -51,9 +51,10 @@ type App struct {
 	Output   Output
 	Place    func() (dir, host string) // where it is run, as far as that is known
 	Within   string                    // the job in whose container it is run; empty: in none
+	Deaf     time.Duration             // after its begin, in which it does not hear signals; 0: it always does
 
 	endedBy syscall.Signal // that told it to end; 0: none
-	heard   chan os.Signal // by which it is told to; nil: nobody listens
+	hearing *hearing       // how it is told to; nil: it is not
 }
 
 // New is a run on the process's own streams, clock and environment. Its client
@@ -63,6 +64,13 @@ func New() *App {
 		Out: os.Stdout, Err: os.Stderr, In: os.Stdin,
 		Now: time.Now, Sleep: client.Sleep, Environ: os.Environ, Term: detectTerminal(), Measure: detectTerminal, Place: place,
 	}
+}
+
+// Brief is New for a command that is mostly over at once.
+func Brief() *App {
+	a := New()
+	a.Deaf = deaf
+	return a
 }
 
 // place asks the kernel for the directory: $PWD may go by links that other
@@ -197,6 +205,7 @@ func (a *App) AskHidden() func(question string) (string, error) {
 		return nil
 	}
 	return func(question string) (string, error) {
+		a.Hear() // the terminal is to show again what is typed
 		fmt.Fprint(a.Err, human.Clean(question))
 		answer, err := term.ReadPassword(int(in.Fd()))
 		fmt.Fprintln(a.Err)

@@ -74,14 +74,15 @@ func (c *Connection) connection() *Connection { return c }
 // timeout is the default of Connection.Timeout.
 const timeout = 30 * time.Second
 
-// Main runs a command on the process's arguments and streams and exits.
+// Main runs a command on the process's arguments and streams and exits. What is plain does one thing after
+// the other, for which threads would cost more than they do.
 func Main(p Program, cmd command) {
 	if c, ok := plainly(cmd, os.Args[1:]); ok {
-		runtime.GOMAXPROCS(1) // one thing after the other: threads would cost more than they do
-		a := New()
+		a := Brief()
 		a.Exit(a.runPlain(p, cmd, c))
 	}
 	a := New()
+	runtime.SetDefaultGOMAXPROCS() // package alone had it be 1
 	a.Exit(a.Run(p, cmd, os.Args[1:]))
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"gbatch/internal/cli"
 	"gbatch/internal/cli/clitest"
@@ -92,6 +93,32 @@ type stuck struct {
 }
 
 func (s *stuck) Run(ctx context.Context, _ *cli.App) error { return s.wait(ctx) }
+
+// TestHearsInTime: a command that does not hear signals yet does so from where it says that it
+// has to, and not once more when its time has come.
+func TestHearsInTime(t *testing.T) {
+	if signal.Ignored(syscall.SIGTERM) {
+		t.Skip("NOT TESTED: this test was begun so that it ignores SIGTERM")
+	}
+	for name, deaf := range map[string]time.Duration{"before": time.Hour, "about-then": time.Nanosecond} {
+		t.Run(name, func(t *testing.T) {
+			b := clitest.Start(t, nil)
+			b.App.Deaf = deaf
+			cmd := &stuck{wait: func(ctx context.Context) error {
+				b.App.Hear()
+				b.App.Hear()
+				if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+					t.Error(err)
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+			if code := b.App.Run(cli.Program{Name: "stuck"}, cmd, nil); code != 143 || b.Err.Len() > 0 {
+				t.Errorf("exit %d, want 143, said %q", code, b.Err.String())
+			}
+		})
+	}
+}
 
 // TestInterrupted: a signal ends a command that heeds it and one that does not, with
 // the exit code that stands for it, and neither says a word of Go's.

@@ -67,6 +67,7 @@ func rawTerminal(a *cli.App) (restore func(), err error) {
 	if !ok || !a.Term.In {
 		return func() {}, nil
 	}
+	a.Hear()
 	old, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return nil, fmt.Errorf("prepare the terminal: %w", err)

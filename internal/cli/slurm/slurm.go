@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,12 @@ func Main(args []string) {
 	if commands[name] == nil && len(args) > 0 { // gslurm squeue ...
 		name, args = args[0], args[1:]
 	}
+	if name == "sbatch" {
+		a := cli.Brief()
+		a.Exit(play(a, "", name, args))
+	}
 	a := cli.New()
+	runtime.SetDefaultGOMAXPROCS() // the program begins with one
 	a.Exit(play(a, "", name, args))
 }
 
