@@ -60,6 +60,7 @@ type Step struct {
 	Ended   time.Time `json:"ended,omitzero"` // absent: it runs
 	Code    int       `json:"code"`
 	Signal  int       `json:"signal,omitempty"`
+	OOM     bool      `json:"oom,omitempty"`    // its container ended for want of memory, and it with that
 	Cancel  string    `json:"cancel,omitempty"` // who has asked for its end
 
 	Use *job.StepUse `json:"use,omitempty"` // of one that has ended

@@ -8,6 +8,8 @@ func StepState(s *api.Step) string {
 	switch {
 	case s.Ended.IsZero():
 		return "RUNNING"
+	case s.OOM:
+		return "OUT_OF_MEMORY"
 	case s.Cancel != "", s.Signal != 0: // as Slurm has it, whoever sent the signal
 		return "CANCELLED"
 	case s.Code != 0:

@@ -34,7 +34,7 @@ func controller() http.Handler {
 			Use: &job.StepUse{UserMS: 90_500, SystemMS: 1500, MaxRSSKiB: 2048, SumRSSKiB: 2048, MinCPUMS: 92_000}},
 		{Number: 1, Attempt: 1, Name: "torchrun", Tasks: 4, CPUs: 8, GPUs: 2, Nodes: []string{"gpu01", "gpu02", "gpu03", "gpu07"}, Begun: clitest.Now.Add(-70 * time.Minute)},
 	}
-	fake.Jobs[4].Steps = []api.Step{{Number: 0, Attempt: 1, Name: "train", Tasks: 2, CPUs: 2, GPUs: 1, Nodes: []string{"gpu01"}, Begun: clitest.Now.Add(-25 * time.Hour), Ended: clitest.Now.Add(-61 * time.Minute), Code: 137, Signal: 9,
+	fake.Jobs[4].Steps = []api.Step{{Number: 0, Attempt: 1, Name: "train", Tasks: 2, CPUs: 2, GPUs: 1, Nodes: []string{"gpu01"}, Begun: clitest.Now.Add(-25 * time.Hour), Ended: clitest.Now.Add(-61 * time.Minute), Code: 137, Signal: 9, OOM: true,
 		Use: &job.StepUse{UserMS: 3_600_000, SystemMS: 100, MaxRSSKiB: 1 << 20, MaxRSSTask: 1, SumRSSKiB: 3 << 19, MinCPUMS: 5000, MinCPUTask: 1}}}
 	array := api.JobDetail{Job: fake.Jobs[1].Job, Spec: &job.Spec{Name: "sweep", Gbatch: &job.Gbatch{Labels: map[string]string{"comment": "a sweep"}, ExcludeNodes: []string{"n1", "n2"}}}}
 	array.Number, array.ID, array.Name = 20, "20", "sweep"

@@ -118,7 +118,7 @@ func exitPair(j *api.Job) (code, signal int) {
 	case j.ExitCode == nil || j.State == job.Cancelled:
 		return 0, 0
 	case j.Reason == string(job.OOM):
-		return 0, 125
+		return 0, oomSignal
 	case j.Reason != string(job.ExitCode) && *j.ExitCode > 128:
 		return 0, *j.ExitCode - 128
 	}

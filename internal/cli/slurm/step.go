@@ -27,6 +27,9 @@ type stepOf struct {
 	minNode string       // where the one with the least processor time ran
 }
 
+// oomSignal is what Slurm shows as the signal of what ended for want of memory.
+const oomSignal = 125
+
 // withSteps puts behind each job what ran in it: the job's own command, and what
 // srun started. All says: of earlier attempts too.
 func withSteps(rows []row, all bool) (out []row) {
@@ -62,7 +65,7 @@ func (r *row) batch() row {
 	switch {
 	case r.ExitCode == nil:
 	case r.Reason == string(job.OOM):
-		s.signal = 125
+		s.signal = oomSignal
 	case *r.ExitCode > 128 && *r.ExitCode < 128+65:
 		s.signal = *r.ExitCode - 128
 	default:
@@ -87,7 +90,10 @@ func (r *row) batch() row {
 // started is what srun started, as a row.
 func (r *row) started(s *api.Step) row {
 	x := stepOf{name: fmt.Sprint(s.Number), tasks: s.Tasks, state: jobs.StepState(s), use: s.Use}
-	if x.signal = s.Signal; s.Signal == 0 {
+	switch x.signal = s.Signal; {
+	case s.OOM:
+		x.signal = oomSignal
+	case s.Signal == 0:
 		x.code = s.Code
 	}
 	out := r.sub(x)

@@ -105,10 +105,16 @@ func (s *Set) End(now sched.Time, e End) (canceled bool) {
 	return l.Cancel != ""
 }
 
-// EndAll ends those that still run when their attempt is over.
+// EndAll ends those that still run when their attempt is over, for want of memory
+// where a container of theirs ended so.
 func (s *Set) EndAll(now sched.Time) {
 	for len(s.Running) > 0 {
-		s.End(now, End{Number: s.Running[0].Number, Code: 128 + 9, Signal: 9})
+		l := &s.Running[0]
+		l.OOM = slices.ContainsFunc(l.Ranks, func(r int) bool {
+			x := s.job.Attempt.Ranks[r].Exit
+			return x != nil && x.Reason == job.OOM
+		})
+		s.End(now, End{Number: l.Number, Code: 128 + 9, Signal: 9})
 	}
 }
 

@@ -1,11 +1,14 @@
 package launches
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/state"
 )
 
@@ -74,5 +77,28 @@ func TestLaunches(t *testing.T) {
 	}
 	if s.EndAll(9); len(s.Running) != 0 {
 		t.Error("steps run on that were ended")
+	}
+}
+
+// Steps end for want of memory with a container that did, and the others as killed.
+func TestEndAllOutOfMemory(t *testing.T) {
+	j := &state.Job{Number: 7, Attempt: &state.Attempt{Attempt: 1, Ranks: []state.Rank{{}, {Exit: &node.Exit{Code: 137, Reason: job.OOM}}}}}
+	s := Of(j)
+	for i, on := range [][]int{{0}, {0, 1}} {
+		if _, _, refusal := s.Begin(1, state.Launch{Key: fmt.Sprint(i), Ranks: on}); refusal != nil {
+			t.Fatal(refusal)
+		}
+	}
+	s.EndAll(9)
+	var got []string
+	for _, r := range s.Records[2:] {
+		var l state.Launch
+		if err := json.Unmarshal(r.Value, &l); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(l.Number, l.Code, l.Signal, l.OOM))
+	}
+	if diff := cmp.Diff([]string{"0 137 9 false", "1 137 9 true"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

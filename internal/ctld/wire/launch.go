@@ -8,7 +8,7 @@ import (
 // Step is what srun started in a job. Its nodes are those of the job's last
 // attempt, where it was of that.
 func Step(j *state.Job, l *state.Launch) api.Step {
-	s := api.Step{Number: l.Number, Attempt: l.Attempt, Name: l.Name, Image: l.Image, Tasks: l.Tasks, CPUs: l.CPUs, GPUs: l.GPUs, Begun: Time(l.Begun), Code: l.Code, Signal: l.Signal, Cancel: l.Cancel, Use: l.Use, Nodes: []string{}}
+	s := api.Step{Number: l.Number, Attempt: l.Attempt, Name: l.Name, Image: l.Image, Tasks: l.Tasks, CPUs: l.CPUs, GPUs: l.GPUs, Begun: Time(l.Begun), Code: l.Code, Signal: l.Signal, OOM: l.OOM, Cancel: l.Cancel, Use: l.Use, Nodes: []string{}}
 	if l.Ended > 0 {
 		s.Ended = Time(l.Ended)
 	}

@@ -29,6 +29,7 @@ type claim struct {
 	refused chan error          // likewise
 	cancel  chan struct{}       // closed when somebody cancels the step
 	closed  bool
+	left    bool // it was taken back
 }
 
 func newSteps(info *launch.Info) *steps {
@@ -54,10 +55,15 @@ func (s *steps) claim(q launch.Request) (c *claim, waits bool, err error) {
 	return c, false, nil
 }
 
-// leave takes a step's claim back, and lets those go on that have waited for it.
+// leave takes a step's claim back, and lets those go on that have waited for it. It
+// may be called again.
 func (s *steps) leave(c *claim, l *launch.Layout) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.left {
+		return
+	}
+	c.left = true
 	if l == nil { // it waits, or was granted meanwhile
 		select {
 		case l = <-c.granted:
@@ -177,11 +183,12 @@ func (s *Server) reserve(conn *launch.Conn, f launch.Frame) error {
 		s.steps.node.end(l.Step, launch.Done{Code: 1})
 		return nil
 	}
-	return s.follow(conn, c, l.Step, frames)
+	return s.follow(conn, c, l, frames)
 }
 
-// follow waits for a step's end, and has it recorded before srun is told so.
-func (s *Server) follow(conn *launch.Conn, c *claim, number uint32, frames <-chan launch.Frame) error {
+// follow waits for a step's end, has it recorded and lets others have what it had,
+// before srun is told so: the script's next step must not find it in use.
+func (s *Server) follow(conn *launch.Conn, c *claim, l *launch.Layout, frames <-chan launch.Frame) error {
 	cancel := c.cancel
 	for {
 		select {
@@ -199,7 +206,8 @@ func (s *Server) follow(conn *launch.Conn, c *claim, number uint32, frames <-cha
 					return err
 				}
 			}
-			s.steps.node.end(number, done)
+			s.steps.node.end(l.Step, done)
+			s.steps.leave(c, l)
 			if ok {
 				_ = conn.Send(launch.KindNoted, 0, nil)
 			}

@@ -1447,6 +1447,7 @@ export type Step = {
   name: string
   nodes: Array<string> | null
   number: number
+  oom?: boolean
   signal?: number
   tasks: number
   use?: StepUse
