@@ -128,6 +128,8 @@ func TestTokenLogin(t *testing.T) {
 	f := newRegistry(t)
 	r, _ := f.push(t, "team/b:1", small(t, "x"))
 	var scopes []string
+	var generation atomic.Int32
+	token := func(user string) string { return fmt.Sprint("T", generation.Load(), "-", user) }
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
 		if password != user+user {
@@ -135,14 +137,14 @@ func TestTokenLogin(t *testing.T) {
 			return
 		}
 		scopes = append(scopes, r.FormValue("scope"))
-		json.NewEncoder(w).Encode(map[string]any{"token": "T-" + user, "expires_in": 300})
+		json.NewEncoder(w).Encode(map[string]any{"token": token(user), "expires_in": 300})
 	}))
 	defer tokens.Close()
 	// A name, as the client sends no login to an address in a private network
 	// unless it is the registry's own.
 	realm := strings.Replace(tokens.URL, "127.0.0.1", "localhost", 1)
 	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Header.Get("Authorization") == "Bearer T-alice" {
+		if r.Header.Get("Authorization") == "Bearer "+token("alice") {
 			return false
 		}
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="test",scope="repository:team/b:pull"`, realm))
@@ -153,6 +155,14 @@ func TestTokenLogin(t *testing.T) {
 	pull(t, s, r, login("alice"))
 	if len(scopes) == 0 || scopes[0] != "repository:team/b:pull" {
 		t.Errorf("asked for scopes %q", scopes)
+	}
+	asked := len(scopes)
+	if pull(t, s, r, login("alice")); len(scopes) != asked {
+		t.Errorf("the next pull asked for scopes %q", scopes[asked:])
+	}
+	generation.Add(1) // the registry takes the old one no more
+	if pull(t, s, r, login("alice")); len(scopes) != asked+1 {
+		t.Errorf("a pull with a token that is over asked for scopes %q", scopes[asked:])
 	}
 	_, err := s.Pull(t.Context(), PullRequest{Ref: r, Credentials: &ref.Credentials{Username: "alice", Password: "no"}})
 	wantError(t, err, Denied, "login refused by registry")

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"gbatch/oci/image/certs"
 	"gbatch/oci/image/share"
 	"gbatch/oci/ref"
 )
@@ -62,7 +63,7 @@ func (s *Store) addHost(o *origin, l hostLogin) (err error) {
 			return err
 		}
 	}
-	if err := s.config.certificates(&l); err != nil {
+	if l.Certs, err = certs.Read(s.config.CertsDir, l.Name); err != nil {
 		return wrap(Internal, err, "%v", err)
 	}
 	o.spec.Hosts = append(o.spec.Hosts, l)
@@ -119,26 +120,33 @@ func (o *origin) dropLocked() {
 // take a worker over would see another's password.
 func (o *origin) workerKey() string { return o.place() + " " + o.identity }
 
-// worker returns the worker that reads the image, and takes one with which the
-// session begins if there is none yet or the last has died.
+// worker returns the worker that reads the image. If there is none yet or the last has
+// died it takes one, with which the session begins.
 func (o *origin) worker(ctx context.Context) (*process, error) {
+	p, _, err := o.begin(ctx, request{})
+	return p, err
+}
+
+// begin is worker; where a session begins, what is asked first goes with that, and the answer
+// is there.
+func (o *origin) begin(ctx context.Context, first request) (p *process, r reply, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.proc != nil && !o.proc.gone() {
-		return o.proc, nil
+		return o.proc, r, nil
 	}
 	o.dropLocked()
-	p, err := o.s.workers.take(ctx, o.workerKey())
-	if err != nil {
-		return nil, err
+	if p, err = o.s.workers.take(ctx, o.workerKey()); err != nil {
+		return nil, r, err
 	}
 	o.proc = p
 	p.serves.Store(o)
-	if _, err := o.judged(p.call(ctx, request{Begin: &o.spec}, nil)); err != nil {
+	first.Begin = &o.spec
+	if r, err = o.judged(p.call(ctx, first, nil)); err != nil {
 		o.dropLocked()
-		return nil, err
+		return nil, r, err
 	}
-	return p, nil
+	return p, r, nil
 }
 
 func (o *origin) call(ctx context.Context, req request, seen func(int64)) (reply, error) {
@@ -167,7 +175,11 @@ func (o *origin) judged(r reply, err error) (reply, error) {
 // resolve returns the digest of what the reference names now. Its success
 // means that the caller may read the image; identity says as whom.
 func (o *origin) resolve(ctx context.Context) (digest v1.Hash, identity string, err error) {
-	r, err := o.call(ctx, request{Resolve: true}, nil)
+	ask := request{Resolve: true}
+	p, r, err := o.begin(ctx, ask)
+	if err == nil && !r.Done {
+		r, err = o.judged(p.call(ctx, ask, nil))
+	}
 	if err != nil {
 		return digest, "", err
 	}

@@ -2,6 +2,8 @@ package image
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -18,7 +20,7 @@ import (
 )
 
 // registrySource reads from the mirrors of a registry and then from itself.
-// It serves one pull: connections are kept by the transports, logins are not.
+// It serves one pull: connections are kept by the transports, logins for loginAge.
 type registrySource struct {
 	stall time.Duration
 	ref   ref.Ref
@@ -37,15 +39,55 @@ type host struct {
 
 // registrySource sets up a pull.
 func (w *worker) registrySource(s *session) (*registrySource, error) {
-	src := &registrySource{stall: s.stall(), ref: s.Ref}
+	hosts, err := w.hosts(s)
+	return &registrySource{stall: s.stall(), ref: s.Ref, hosts: hosts}, err
+}
+
+// loginAge is how long pulls of one repository, one after the other, go on with what its registry said of
+// how to log in, and with the token that it gave. Each still asks for the image itself.
+const loginAge = 10 * time.Second
+
+// known are the hosts of the last session.
+type known struct {
+	key   [sha256.Size]byte // of all that they were made of
+	until time.Time
+	hosts []*host
+}
+
+// hosts are those of a session: those of the last one, if it was the same but for the tag.
+func (w *worker) hosts(s *session) (list []*host, err error) {
+	of, err := json.Marshal([]any{s.Hosts, s.Insecure, s.Stall, s.Parallel})
+	if err != nil {
+		return nil, wrap(Internal, err, "%v", err)
+	}
+	key := sha256.Sum256(of)
+	w.mu.Lock()
+	last := w.last
+	w.mu.Unlock()
+	if last.key == key && time.Now().Before(last.until) {
+		for _, h := range last.hosts {
+			h.bad.Store(false)
+		}
+		return last.hosts, nil
+	}
 	for _, l := range s.Hosts {
 		h, err := w.newHost(s, l)
 		if err != nil {
 			return nil, err
 		}
-		src.hosts = append(src.hosts, h)
+		list = append(list, h)
 	}
-	return src, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = known{key, time.Now().Add(loginAge), list}
+	return list, nil
+}
+
+// forget has the next pull find all out again: something was not as it should be.
+func (w *worker) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = known{}
 }
 
 func (w *worker) newHost(s *session, l hostLogin) (*host, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"net"
@@ -28,7 +27,7 @@ type boundedTransport struct {
 // transport returns the transport of a registry or mirror, which is kept for
 // its open connections as long as its certificates are the same.
 func (w *worker) transport(s *session, l hostLogin) (*boundedTransport, error) {
-	made, err := json.Marshal([]any{l.Name, l.CAs, l.Pairs, s.Insecure, s.Stall})
+	made, err := json.Marshal([]any{l.Name, l.Certs, s.Insecure, s.Stall})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func (w *worker) transport(s *session, l hostLogin) (*boundedTransport, error) {
 	if t := w.transports[key]; t != nil {
 		return t, nil
 	}
-	tlsConfig, err := clientTLS(l)
+	tlsConfig, err := l.TLS()
 	if err != nil {
 		return nil, err
 	}
@@ -58,29 +57,6 @@ func newTransport(s *session, tlsConfig *tls.Config, dial func(context.Context, 
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       90 * time.Second,
 	}}
-}
-
-// clientTLS trusts the system's authorities and those that came with the login.
-func clientTLS(l hostLogin) (*tls.Config, error) {
-	if len(l.CAs) == 0 && len(l.Pairs) == 0 {
-		return nil, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	t := &tls.Config{RootCAs: pool}
-	for _, pem := range l.CAs {
-		pool.AppendCertsFromPEM(pem)
-	}
-	for _, p := range l.Pairs {
-		cert, err := tls.X509KeyPair(p.Cert, p.Key)
-		if err != nil {
-			return nil, err
-		}
-		t.Certificates = append(t.Certificates, cert)
-	}
-	return t, nil
 }
 
 // bulk marks the context of a request whose answer may be as long as a layer.

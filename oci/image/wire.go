@@ -9,6 +9,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 
+	"gbatch/oci/image/certs"
 	"gbatch/oci/ref"
 )
 
@@ -35,17 +36,13 @@ type hostLogin struct {
 	Mirror     bool        `json:"mirror,omitempty"`
 	User       string      `json:"user,omitempty"` // whose login it is, for messages
 	Login      credentials `json:"login"`
-	CAs        [][]byte    `json:"cas,omitempty"` // certificates in PEM, beside the system's
-	Pairs      []pair      `json:"pairs,omitempty"`
+	certs.Certs
 }
 
 // credentials is what authn.AuthConfig holds, without its way of writing JSON.
 type credentials struct {
 	Username, Password, Auth, IdentityToken, RegistryToken string
 }
-
-// pair is a client certificate and its key, in PEM.
-type pair struct{ Cert, Key []byte }
 
 // request is one call. Begin may come with any other part, and is done first.
 type request struct {

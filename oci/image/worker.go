@@ -49,6 +49,7 @@ type worker struct {
 	transports map[string]*boundedTransport // by what they were made of
 
 	mu     sync.Mutex
+	last   known
 	source source
 	spec   session
 	room   *bounds.Room
@@ -153,6 +154,9 @@ func (w *worker) do(ctx context.Context, req request, seen func(int64)) (r reply
 		r.Has, r.Mirror, err = src.has(ctx, *req.Has)
 	case req.Layer != nil:
 		return w.layer(ctx, src, *req.Layer, seen)
+	}
+	if err != nil {
+		w.forget()
 	}
 	return r, err
 }
