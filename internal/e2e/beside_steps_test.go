@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -107,8 +108,11 @@ func (c *competitor) stepRuns(t *testing.T, program, options, task string) []ste
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readSteps(t, string(body), options)
+	// Slurm's steps may wait for the end of the one before, and say so.
+	return readSteps(t, slurmWaits.ReplaceAllString(string(body), ""), options)
 }
+
+var slurmWaits = regexp.MustCompile(`(?m)^srun: (Job \d+ step creation temporarily disabled, retrying \(.*\)|Step created for .*)\n`)
 
 // describeSteps are the medians, of the last task's readiness with its bounds.
 func describeSteps(list []stepRun) string {
