@@ -38,9 +38,14 @@ func TestMain(m *testing.M) {
 
 // usual is the history of a seed.
 func usual(seed uint64, lasts time.Duration) history {
+	return oneOften(seed, lasts, *every)
+}
+
+// oneOften is one in which a fault comes so often.
+func oneOften(seed uint64, lasts, every time.Duration) history {
 	const nodes = 4
-	h := history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, *every)}
-	h.drawApart(*every)
+	h := history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, every)}
+	h.drawApart(every)
 	h.drawGlitches(*small)
 	return h
 }

@@ -349,6 +349,9 @@ func (p *process) sync(ctx context.Context, name string, req []byte) (*api.SyncR
 	if err := json.Unmarshal(req, &in.Body); err != nil {
 		return nil, err
 	}
+	if taken := p.w.plant.taken; taken != nil {
+		taken(&in.Body)
+	}
 	ctx, end := p.bounded(ctx)
 	defer end()
 	resp, err := p.nodes.Sync(access.WithCaller(ctx, access.Identity{User: "node:" + name, Role: access.RoleNode, Node: name}, "sync"), in)

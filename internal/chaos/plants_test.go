@@ -16,6 +16,7 @@ import (
 // plant is a bug that is put in at the edges of what runs, so that it is seen whether it is found.
 type plant struct {
 	name string
+	from uint64 // the seeds from this one of an hour with a fault every ten seconds find it; 0: those from 1, as below
 
 	// Of the controller.
 	unsynced     bool // its disk does not sync
@@ -42,6 +43,7 @@ type plant struct {
 
 	// Of the wire.
 	report func(*api.SyncRequest)
+	taken  func(*api.SyncRequest) // as the controller takes it
 	answer func(req *api.SyncRequest, resp *api.SyncResponse, took time.Duration)
 
 	// Of nodes and clients.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gbatch/internal/control/array"
+	"gbatch/internal/control/ranks"
 	"gbatch/internal/job"
 	"gbatch/internal/state"
 )
@@ -194,7 +195,7 @@ func (as *arrays) stopTasks(p *state.Job, how state.Ending) {
 func (as *arrays) close(p *state.Job) {
 	how := array.Ending(p)
 	as.Remove(p)
-	as.jobs.change(p, endLine(p, how.Then, how.Text), func(p *state.Job) {
+	as.jobs.change(p, ranks.EndLine(p, how.Then, how.Text), func(p *state.Job) {
 		p.State, p.Reason, p.Text, p.Ending = how.Then, how.Reason, how.Text, nil
 	})
 }

@@ -83,7 +83,7 @@ func (a *attempts) close(j *state.Job) {
 	if ranks.Unsure(&at) && (to == job.Queued || to == job.Halted) {
 		to, reason, text = job.OnHold, job.NodeFail, "it may have run on after the backup that was restored: release it if it shall start again"
 	}
-	j = a.jobs.change(j, endLine(j, to, text), func(j *state.Job) {
+	j = a.jobs.change(j, ranks.EndLine(j, to, text), func(j *state.Job) {
 		j.TakenBack += given.TakenBack(j.Ending, &at)
 		j.Attempt, j.Ending, j.Retried = &at, nil, retried
 		j.Used = j.Used.Plus(at.Used)
@@ -105,18 +105,6 @@ func (a *attempts) close(j *state.Job) {
 		of.Ran = max(at.End-j.Started, of.Ran*7/8, 1)
 	}
 	a.inherit(j)
-}
-
-// endLine is what the timeline says at an end: nothing anew if that was ordered,
-// as the order was told with its reason.
-func endLine(j *state.Job, to job.State, text string) string {
-	switch {
-	case text == "" && to == job.Finished:
-		return "finished"
-	case j.Ending != nil && j.Ending.Text == text:
-		return ""
-	}
-	return text
 }
 
 // decide says what becomes of a job whose attempt has ended.

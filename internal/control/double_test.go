@@ -161,3 +161,42 @@ func TestOlderDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestKnewBeforeTold: by which answer a node's disk is known is recorded with what the node is to be told of or has not begun, so that an image
+// of before is found to be an older one.
+func TestKnewBeforeTold(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", 4, gpus{}, "i")
+	said := NodeSync{Name: "n1", Instance: "i", Boot: "one", Hash: w.c.nodes.get("n1").Hash}
+	w.apply(said) // its disk knows of no answer
+	spec := &job.Spec{Name: "t"}
+	spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+	for i := range 2 {
+		w.apply(Submit{UUID: [16]byte{byte(i + 1)}, User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	}
+	w.schedule()
+	knew := func(n job.Number) sched.Time { return w.c.jobs.get(n).Attempt.Ranks[0].Knew }
+	answer := w.now
+	w.now += w.cfg.SuspectTime
+	said.Knows, said.Ranks = answer-1, []node.RankStatus{{ID: w.c.jobs.get(2).RankID(0), Phase: node.PhaseRunning}}
+	if w.apply(said); knew(1) != 0 {
+		t.Errorf("by an answer of long ago it is %d", knew(1))
+	}
+	said.Knows = answer
+	w.apply(said)
+	w.restart()
+	if knew(1) != answer || knew(2) != 0 {
+		t.Errorf("it is %d and of what runs %d; want %d and 0", knew(1), knew(2), answer)
+	}
+	w.now += sched.Second
+	said.Knows = w.now
+	if w.apply(said); knew(1) != w.now {
+		t.Errorf("when that was long ago it is %d, want %d", knew(1), w.now)
+	}
+	w.now += w.cfg.SuspectTime
+	said.Boot, said.Knows = "two", 0
+	w.apply(said)
+	if j := w.c.jobs.get(1); j.State != job.Failed || !strings.Contains(j.Text, "an older state of its disk") {
+		t.Errorf("after an image with nothing on it the job is %s: %s", j.State, j.Text)
+	}
+}

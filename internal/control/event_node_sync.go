@@ -86,6 +86,7 @@ func (e NodeSync) apply(s *step) (syncAnswer, *state.Refusal) {
 	}
 	e.prepulled(s)
 	s.attempts.reports(e.Name, e.Ranks)
+	e.knew(s)
 	e.reconcile(s)
 	e.forgotten(s)
 	e.loads(s)

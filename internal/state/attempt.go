@@ -56,7 +56,7 @@ type Rank struct {
 	Model    string           `json:"model,omitempty"`   // of its GPUs
 	Cluster  int              `json:"cluster,omitempty"` // of its node, at its start
 	Instance string           `json:"instance"`          // of the node's state directory when it was assigned
-	Knew     sched.Time       `json:"knew,omitempty"`    // Node.Knows of its node when it was assigned
+	Knew     sched.Time       `json:"knew,omitempty"`    // Node.Knows of its node when it was assigned, or later and before it began
 	Phase    node.Phase       `json:"phase"`
 	Progress string           `json:"-"`              // not stored: the node says it again
 	Done     *node.Done       `json:"done,omitempty"` // what the program says; stored with the next change

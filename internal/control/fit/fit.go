@@ -76,6 +76,11 @@ func (p Patience) Next(n *state.Node) sched.Time {
 	return 0
 }
 
+// Fresh says whether an answer was given as lately as the last one of a node that is not suspect. An order waits until it is
+// recorded with its rank that the node's disk knows of a fresh one, and that is recorded anew until the rank begins: so an image
+// of that disk which is put back later is found to be an older one, unless it was made shortly before the order came. See Older.
+func (p Patience) Fresh(now, answer sched.Time) bool { return now-answer <= p.Suspect }
+
 // diskBehind is how far a node's disk may be behind what the node has said: it notes an answer within a second, and its
 // kernel writes that within half a minute.
 const diskBehind = sched.Minute

@@ -74,6 +74,18 @@ func Died(r state.Rank) string {
 	return fmt.Sprintf("exit code %d on %s", r.Exit.Code, r.Alloc.Node)
 }
 
+// EndLine is what the timeline says at an end: nothing anew if that was ordered,
+// as the order was told with its reason.
+func EndLine(j *state.Job, to job.State, text string) string {
+	switch {
+	case text == "" && to == job.Finished:
+		return "finished"
+	case j.Ending != nil && j.Ending.Text == text:
+		return ""
+	}
+	return text
+}
+
 // Pull says what waiting for an image has cost, where it is worth a word.
 func Pull(r state.Rank) string {
 	if r.PullMS < 1000 {
@@ -102,6 +114,17 @@ func Unlisted(n *state.Node, jobs *state.Table, list []node.RankStatus, of func(
 		}
 	}
 	return out
+}
+
+// Knew is an attempt with the answer by which a node's disk is known at those ranks of a kind whose program has not begun. It is
+// the same attempt where there are none.
+func Knew(at *state.Attempt, knows sched.Time, of func(state.Rank) bool) *state.Attempt {
+	for i, r := range at.Ranks {
+		if of(r) && !r.Phase.Begun() && r.Phase != node.PhaseEnded {
+			at = With(at, i, func(r *state.Rank) { r.Knew = knows })
+		}
+	}
+	return at
 }
 
 // OK says whether all that an attempt did ended well.

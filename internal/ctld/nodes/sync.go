@@ -29,6 +29,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/pki"
 	"gbatch/internal/state"
+	"gbatch/sched"
 )
 
 // Exchange is where nodes say what they do, and are told what to do.
@@ -201,7 +202,7 @@ func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) 
 			// What has begun is never sent whole again: it would run twice where another
 			// machine has this one's state directory.
 			holds = holds && j.Is(has) || r.Phase.Begun()
-			if !holds && j.AwaitsImage(i) {
+			if !holds && (j.AwaitsImage(i) || !s.knows(name, q, r)) {
 				continue
 			}
 			o.Paused, o.Go = j.Attempt.Paused != "", j.MayBegin(i)
@@ -237,6 +238,17 @@ func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) 
 	out.Documents = apart(out.Desired, q.Documents)
 	out.Prepull = s.prepulls(v, n)
 	return out
+}
+
+// knows says whether it is recorded of a rank that its node's disk knows of a fresh answer: see fit.Patience.Fresh. Where it is not,
+// the node is answered without the rank, says at once that it was answered, and is told then. A node of an older program never
+// says so: it keeps nothing, and has acted on an answer.
+func (s *Exchange) knows(name string, q *api.SyncRequest, r state.Rank) bool {
+	fresh := s.Conf().Patience().Fresh(sched.Time(s.Loop.Now().UnixMilli()), r.Knew) || q.Records == "" && q.Seen > 0
+	if !fresh {
+		s.withheld.add(name)
+	}
+	return fresh
 }
 
 func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {

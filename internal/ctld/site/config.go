@@ -354,5 +354,10 @@ func (c Config) Rules() (control.Config, error) {
 
 // Lease is how long a node may go on without contact.
 func (c Config) Lease() time.Duration {
-	return time.Duration(fit.Patience{Lost: c.Nodes.Timeout.Millis()}.Lease()) * time.Millisecond
+	return time.Duration(c.Patience().Lease()) * time.Millisecond
+}
+
+// Patience is for how long a node may be silent.
+func (c Config) Patience() fit.Patience {
+	return fit.Patience{Suspect: c.Nodes.Suspect.Millis(), Lost: c.Nodes.Timeout.Millis()}
 }
