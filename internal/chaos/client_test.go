@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"gbatch/internal/api"
@@ -114,9 +115,10 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 		runs = 7200 // longer than its limit
 	}
 	nodes := 1
-	if r.IntN(6) == 0 && c.w.now() > time.Minute { // a job for more nodes than have joined is refused
+	if r.IntN(6) == 0 && c.w.now() > time.Minute { // most often two have joined by then
 		nodes = 2
 	}
+	var few atomic.Bool // nodes have joined: then it is refused. A repeated request looks, too.
 	doc := document(fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes)
 	begun := c.w.audit.call()
 	a, err := ask(ctx, c, func(ctx context.Context, p *process) (*api.SubmitResponse, error) {
@@ -128,12 +130,18 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 		if c.w.plant.answersEarly {
 			return c.early(ctx, p, in)
 		}
+		if p.loop.View().Nodes.Len() < nodes {
+			few.Store(true)
+		}
 		return p.submit.Submit(p.user(ctx, c.name), in)
 	})
 	op := operation{kind: "submit", key: key}
 	switch {
 	case unknown(err):
 		op.unknown = true
+	case err != nil && few.Load():
+		c.w.audit.saw("jobs refused that no nodes had joined for")
+		return false
 	case err != nil:
 		c.w.audit.violation("a submission is refused: %v", err)
 		return false
