@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,45 @@ func TestStuck(t *testing.T) {
 		run(2*time.Minute, true)
 		if n := strings.Count(logged.String(), "takes none"); n != 1 || !strings.Contains(logged.String(), "name=emptied") {
 			t.Errorf("it was logged %d times:\n%s", n, logged.String())
+		}
+	})
+}
+
+// TestComes: one that is reached when it cannot say anything yet, as after a start, or that lacks records then, is asked again at
+// once; else they are asked seldom.
+func TestComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		began := time.Now()
+		all := []replica.Member{{Name: "a", Voter: true, Leads: true}, {Name: "b", Address: "b", Voter: true}}
+		c := New(&members{all: all}, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))
+		c.Reach = func(context.Context, string) bool { return true }
+		c.Own = func() Statement { return Statement{Applied: 1000} }
+		c.Ask = func(context.Context, string) (Statement, error) {
+			asked.Add(1)
+			if s := time.Since(began); s < 3*time.Second {
+				return Statement{}, errors.New("no answer")
+			} else if s < 5*time.Second {
+				return Statement{Applied: 10}, nil
+			}
+			return Statement{Applied: 1000}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go c.Run(ctx) // ends with the test
+		for _, until := range []struct {
+			second  time.Duration
+			asked   int32
+			answers bool
+			behind  uint64
+		}{{2, 3, false, 0}, {4, 5, true, 990}, {14, 6, true, 0}, {24, 7, true, 0}} {
+			time.Sleep(time.Until(began.Add(until.second*time.Second + time.Millisecond)))
+			synctest.Wait()
+			n := asked.Load()
+			got, err := c.list()
+			if err != nil || n != until.asked || got[1].Answers != until.answers || got[1].Behind != until.behind {
+				t.Errorf("after %d s: asked %d times, %+v (%v)", until.second, n, got, err)
+			}
 		}
 	})
 }

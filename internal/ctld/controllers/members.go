@@ -68,7 +68,8 @@ const (
 	steady    = 3
 )
 
-// askEvery is how often the others are asked about themselves.
+// askEvery is how often the others are asked about themselves. While one of them says nothing, though it can be reached, or lacks
+// records, as after a start, they are asked each time that it is looked.
 const askEvery = 10 * time.Second
 
 // leastLead is how long a controller leads at least before it gives that up: the others' disks may
@@ -82,7 +83,7 @@ func (m *Members) Run(ctx context.Context) {
 	var asked time.Time
 	for began := time.Now(); ; {
 		m.look(ctx)
-		if m.Ask != nil && time.Since(asked) >= askEvery {
+		if m.Ask != nil && (time.Since(asked) >= askEvery || m.comes()) {
 			asked = time.Now()
 			m.compare(ctx)
 		}
@@ -166,6 +167,18 @@ func (m *Members) reached(name string, ok bool) int {
 		delete(m.mute, name) // it was away, and is asked when it is back
 	}
 	return m.answers[name]
+}
+
+// comes says that a member said nothing when it was asked last or lacked records, and that not for long.
+func (m *Members) comes() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, p := range m.taken { // any will do
+		if m.answers[name] > 0 && !p.stuck && (m.mute[name] || p.behind > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 func reachable(ctx context.Context, address string) bool {
