@@ -200,17 +200,24 @@ func (f *fleet) restart() {
 	f.ctld.kill()
 	began := time.Now()
 	f.ctld.start()
-	waitWithin(f.t, 10*patience, "all nodes are back", func() bool {
+	f.answered(began)
+	f.back = time.Since(began)
+}
+
+// answered waits until all nodes were answered after a time.
+func (f *fleet) answered(after time.Time) {
+	f.t.Helper()
+	waitWithin(f.t, 10*patience, "all nodes are answered", func() bool {
 		f.counts.mu.Lock()
 		defer f.counts.mu.Unlock()
-		for _, at := range f.counts.heard {
-			if at.Before(began) {
-				return false
+		n := 0
+		for _, at := range f.counts.heard { // a count
+			if at.After(after) {
+				n++
 			}
 		}
-		return true
+		return n == f.nodes
 	})
-	f.back = time.Since(began)
 }
 
 // probe is what one user notices meanwhile: it submits a job and lists the first 100,
