@@ -11,7 +11,7 @@ var below = map[string][]string{
 	"accounting": {},
 	"deploy":     {},
 	"cgroups":    {},
-	"sched":      {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/mix", "sched/nodes", "sched/predict", "sched/spec", "sched/words"},
+	"sched":      {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/mix", "sched/nodes", "sched/predict", "sched/spec", "sched/timeline", "sched/words"},
 	"oci/ref":    {},
 	"oci/image":  {"oci/image/certs", "oci/image/layout", "oci/atomicfile", "oci/boot", "oci/image/bounds", "oci/image/share", "oci/image/socket", "oci/image/unpack", "oci/ref", "oci/treesum"}, "oci/treesum": {}, "oci/image/share": {}, "oci/image/bounds": {},
 	"oci/image/layout": {"oci/rmtree"}, "oci/rmtree": {},
@@ -191,9 +191,9 @@ var below = map[string][]string{
 	"internal/job/importer/tao":        {"internal/job/importer/foreign", "internal/document", "internal/job", "oci/ref"},
 	"sched/fixed":                      {},
 	"sched/nodes":                      {"sched/models", "sched/spec", "sched/words"}, "sched/models": {},
-	"sched/predict": {"sched/fixed", "sched/spec"},
-	"sched/spec":    {},
-	"sched/due":     {"sched/spec"}, "sched/mix": {"sched/nodes", "sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
+	"sched/predict":  {"sched/fixed", "sched/spec"},
+	"sched/spec":     {},
+	"sched/timeline": {"sched/nodes", "sched/spec"}, "sched/due": {"sched/spec"}, "sched/mix": {"sched/nodes", "sched/spec"}, "sched/licenses": {"sched/spec", "sched/words"}, "sched/words": {"sched/spec"},
 	"internal/cli/exit":  {"internal/client", "internal/api", "internal/job"},
 	"internal/cli/human": {}, "internal/cli/alone": {},
 	"internal/cli/table":   {"internal/cli/exit", "internal/cli/human"},
@@ -252,4 +252,4 @@ var command = []string{"internal/cli", "internal/cli/exit", "internal/cli/human"
 var unruled = []string{"internal/e2e", "internal/chaos", "internal/fleet", "internal/lab"}
 
 // pure packages take now, seed and input and return values.
-var pure = []string{"internal/launch/pmix/wire", "sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/sizes", "internal/job/times", "internal/job/words", "internal/job/nodelist", "internal/job/expand", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/heard", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/given", "internal/control/resolve", "internal/control/partition", "internal/control/recur", "internal/control/standby", "internal/control/array", "internal/control/depend", "internal/sim", "internal/sim/outlook", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/kubernetes/names", "internal/job/importer/kubernetes/parts", "internal/job/importer/kubernetes/products", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/models", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}
+var pure = []string{"internal/launch/pmix/wire", "sched", "accounting", "internal/job", "internal/job/indexes", "internal/job/sizes", "internal/job/times", "internal/job/words", "internal/job/nodelist", "internal/job/expand", "internal/job/importer", "internal/units", "internal/control", "internal/control/ahead", "internal/control/ask", "internal/control/fit", "internal/control/heard", "internal/control/idle", "internal/control/picture", "internal/control/ranks", "internal/control/reboot", "internal/control/retry", "internal/control/amend", "internal/control/launches", "internal/control/need", "internal/control/effects", "internal/control/ledger", "internal/control/templates", "internal/control/moments", "internal/control/given", "internal/control/resolve", "internal/control/partition", "internal/control/recur", "internal/control/standby", "internal/control/array", "internal/control/depend", "internal/sim", "internal/sim/outlook", "oci/ref", "internal/node", "internal/state", "internal/document", "internal/settings", "internal/slurmsite", "internal/job/importer/foreign", "internal/job/importer/ccluster", "internal/job/importer/dstack", "internal/job/importer/kubernetes", "internal/job/importer/kubernetes/names", "internal/job/importer/kubernetes/parts", "internal/job/importer/kubernetes/products", "internal/job/importer/nvct", "internal/job/importer/slurm", "internal/job/importer/tao", "sched/fixed", "sched/models", "sched/nodes", "sched/predict", "sched/spec", "sched/words", "sched/due", "sched/timeline", "sched/licenses", "sched/mix", "internal/control/quota", "internal/ctld/fair"}

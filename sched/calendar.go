@@ -1,13 +1,11 @@
 package sched
 
 import (
-	"cmp"
-	"slices"
-
 	"gbatch/sched/licenses"
 	"gbatch/sched/nodes"
 	"gbatch/sched/predict"
 	"gbatch/sched/spec"
+	"gbatch/sched/timeline"
 )
 
 // calendar is what the nodes are expected to have free, as one round plans it:
@@ -17,11 +15,11 @@ type calendar struct {
 	now    Time
 	exact  bool // the use of each GPU is kept, though none is shared
 
-	lines    []timeline     // by node.no
-	lined    []*nodes.Node  // with a timeline
-	halted   []*nodes.Run   // marked as being ended, to be unmarked
-	ends     []ending       // see project
-	freeing  *nodes.Freeing // nil until it is needed
+	lines    []timeline.Line   // by node.no
+	lined    []*nodes.Node     // with a timeline
+	halted   []*nodes.Run      // marked as being ended, to be unmarked
+	ends     []timeline.Ending // see project
+	freeing  *nodes.Freeing    // nil until it is needed
 	licenses licenses.Book
 }
 
@@ -32,15 +30,15 @@ func (cal *calendar) close() {
 	}
 	for _, n := range cal.lined {
 		l := &cal.lines[n.No]
-		l.made, l.booked = false, l.booked[:0]
+		l.Made, l.Booked = false, l.Booked[:0]
 	}
 }
 
 // timeline of the node, made when first asked for.
-func (cal *calendar) timeline(n *nodes.Node) *timeline {
+func (cal *calendar) timeline(n *nodes.Node) *timeline.Line {
 	l := &cal.lines[n.No]
-	if !l.made {
-		l.made = true
+	if !l.Made {
+		l.Made = true
 		cal.project(n, l)
 		cal.lined = append(cal.lined, n)
 	}
@@ -51,66 +49,36 @@ func (cal *calendar) timeline(n *nodes.Node) *timeline {
 // are to be ended.
 func (cal *calendar) reline(n *nodes.Node) {
 	l := cal.timeline(n)
-	booked := l.booked
+	booked := l.Booked
 	cal.project(n, l)
 	for _, b := range booked {
-		l.book(b)
+		l.Book(b)
 	}
 }
 
 // project makes the timeline anew from what is held on the node, without any
-// reservation. The memory of its reservations is used again: whoever puts some
-// of them back does so in their order.
-func (cal *calendar) project(n *nodes.Node, l *timeline) {
-	l.booked = l.booked[:0]
-	first := point{at: cal.now, cpu: n.CPUFree, mem: n.MemFree, disk: n.DiskFree, free: n.Free, held: len(n.Ranks)}
-	for _, rank := range n.Ranks {
-		first.alone += boolInt(rank.Whole)
-	}
-	if n.AllowShare || cal.exact {
-		first.used = append(make([]int32, 0, len(n.Used)), n.Used...)
-	}
+// reservation.
+func (cal *calendar) project(n *nodes.Node, l *timeline.Line) {
 	ends := cal.ends[:0]
 	for _, rank := range n.Ranks {
-		ends = append(ends, ending{cal.expectedEnd(rank.Run), rank})
+		ends = append(ends, timeline.Ending{At: cal.expectedEnd(rank.Run), Rank: rank})
 	}
 	cal.ends = ends
-	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
-	l.points = append(l.points[:0], first)
-	for _, e := range ends {
-		p := l.last()
-		if e.at > p.at {
-			l.points = append(l.points, p.copyAt(e.at))
-			p = l.last()
-		}
-		p.held--
-		p.alone -= boolInt(e.rank.Whole)
-		p.cpu += e.rank.MilliCPU
-		p.mem += e.rank.MemMiB
-		p.disk += e.rank.DiskMiB
-		for _, u := range e.rank.GPUs {
-			p.giveGPU(n, int(u.GPU), u.Milli)
-		}
-	}
-}
-
-type ending struct {
-	at   Time
-	rank *nodes.Rank
+	l.Project(n, cal.now, ends, cal.exact)
 }
 
 // earliestOn is the first time at which a rank has room on the node; Never if
 // there is none.
 func (cal *calendar) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
 	l := cal.timeline(n)
-	i := l.index(from)
+	i := l.Index(from)
 	for at := from; at < spec.MaxTime; {
 		if w := n.Closed(&kind.Request, at); w != nil {
 			at = w.End
-			i = l.index(at)
+			i = l.Index(at)
 			continue
 		}
-		_, short, ok := l.room(n, kind, at, at+kind.predicted)
+		_, short, ok := l.Room(n, &kind.Request, at, at+kind.predicted)
 		if ok {
 			return at
 		}
@@ -118,11 +86,11 @@ func (cal *calendar) earliestOn(n *nodes.Node, kind *jobKind, from Time) Time {
 		if short <= i { // nothing rules a start between two points out
 			next = n.Reopens(&kind.Request, at)
 		}
-		if i = max(short, i) + 1; i < len(l.points) && l.points[i].at <= next {
-			at = l.points[i].at
+		if i = max(short, i) + 1; i < len(l.Points) && l.Points[i].At <= next {
+			at = l.Points[i].At
 		} else {
 			at = next
-			i = l.index(at)
+			i = l.Index(at)
 		}
 	}
 	return Never

@@ -116,7 +116,7 @@ func (r *round) earliestGroups(kind *jobKind, from Time) (Time, []spot) {
 
 // spotAt is where a rank goes on a node that has room for it then.
 func (r *round) spotAt(kind *jobKind, n *nodes.Node, at Time) spot {
-	avail, _, ok := r.calendar.timeline(n).room(n, kind, at, at+kind.predicted)
+	avail, _, ok := r.calendar.timeline(n).Room(n, &kind.Request, at, at+kind.predicted)
 	if !ok {
 		panic("sched: planned start without room on " + n.Name)
 	}

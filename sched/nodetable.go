@@ -66,9 +66,9 @@ func (ex *explainer) onNodeAt(n *nodes.Node, kind *jobKind, e *entry) NodeReason
 	if at := ex.calendar.earliestOn(n, kind, ex.now); at < Never {
 		v.At = at
 	}
-	for _, b := range ex.calendar.timeline(n).booked {
-		if b.job == e.id { // its own place is not in its way
-			v.At = b.start
+	for _, b := range ex.calendar.timeline(n).Booked {
+		if b.Job == e.id { // its own place is not in its way
+			v.At = b.Start
 		}
 	}
 	return v
@@ -106,8 +106,8 @@ func (ex *explainer) onNode(n *nodes.Node, kind *jobKind, f nodes.Fit) (Code, st
 		if _, ok := ex.roomNow(n, kind, f); ok {
 			return "", "has room now"
 		}
-		b := ex.calendar.timeline(n).booked[0]
-		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.job, words.Span(b.start-ex.now))
+		b := ex.calendar.timeline(n).Booked[0]
+		return CodePriority, fmt.Sprintf("is planned for job %d in %s", b.Job, words.Span(b.Start-ex.now))
 	}
 	l := n.Lack(shape, f)
 	return CodeResources, l.Words(shape)

@@ -95,8 +95,8 @@ func (r *round) roomNow(n *nodes.Node, kind *jobKind, f nodes.Fit) (nodes.GPUSet
 		}
 		f.GPUs = f.GPUs.AndNot(n.Kept(&kind.Request, r.now))
 	}
-	if l := &r.calendar.lines[n.No]; len(l.booked) > 0 {
-		avail, _, ok := l.room(n, kind, r.now, r.now+kind.predicted)
+	if l := &r.calendar.lines[n.No]; len(l.Booked) > 0 {
+		avail, _, ok := l.Room(n, &kind.Request, r.now, r.now+kind.predicted)
 		return avail, ok
 	}
 	return n.Room(kind.Shape, f)

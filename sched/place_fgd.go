@@ -21,7 +21,7 @@ var fgdPlacement = placement{
 // lost is what the mix of shapes loses by a rank of the kind at the spot.
 func (r *round) lost(kind *jobKind, sp spot) int64 {
 	u := kind.use(sp)
-	return r.loss.Lost(mix.Rank{Shape: kind.Shape, Node: sp.node, GPUs: sp.gpus, CPU: u.cpu, Mem: u.mem, Milli: u.milli})
+	return r.loss.Lost(mix.Rank{Shape: kind.Shape, Node: sp.node, GPUs: sp.gpus, CPU: u.CPU, Mem: u.Mem, Milli: u.Milli})
 }
 
 // leastLost is the place on the GPU on which a share leaves most to the mix.

@@ -41,4 +41,11 @@ func placementOf(name Placement) *placement {
 // their names within equal load, and the first of equals is kept.
 type cost [6]int64
 
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func (c cost) less(o cost) bool { return slices.Compare(c[:], o[:]) < 0 }

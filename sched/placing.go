@@ -1,5 +1,7 @@
 package sched
 
+import "gbatch/sched/timeline"
+
 // placing is a job's place in the plan.
 type placing struct {
 	e     *entry
@@ -12,7 +14,7 @@ type placing struct {
 func (r *round) book(p placing) {
 	kind := p.kind
 	for _, sp := range p.spots {
-		r.calendar.timeline(sp.node).book(booking{p.at, p.at + kind.predicted, kind.use(sp), p.e.id})
+		r.calendar.timeline(sp.node).Book(timeline.Booking{Start: p.at, End: p.at + kind.predicted, Use: kind.use(sp), Job: p.e.id})
 	}
 	r.calendar.licenses.Reserve(p.e.id, p.at, p.at+kind.predicted, kind.Shape.Licenses)
 	r.usage.count(p.e.class, p.at, kind.milliAt(p.spots))
@@ -53,11 +55,11 @@ func (r *round) unplan() []placing {
 	r.calendar.licenses.Release(func(id JobID) bool { _, promised := r.promises[id]; return !promised })
 	for _, n := range r.calendar.lined {
 		l := r.calendar.timeline(n)
-		booked := l.booked
+		booked := l.Booked
 		r.calendar.project(n, l)
 		for _, b := range booked {
-			if _, promised := r.promises[b.job]; promised {
-				l.book(b)
+			if _, promised := r.promises[b.Job]; promised {
+				l.Book(b)
 			}
 		}
 	}

@@ -162,8 +162,8 @@ func (r *round) futureSpot(n *nodes.Node, kind *jobKind, avail nodes.GPUSet, at 
 	}
 	late := avail
 	l := r.calendar.timeline(n)
-	for i := l.index(at); i >= 0; i-- {
-		busy := late.AndNot(l.points[i].free)
+	for i := l.Index(at); i >= 0; i-- {
+		busy := late.AndNot(l.Points[i].Free)
 		if busy.Count() >= shape.WholeGPUs() {
 			return r.spotOn(n, kind, busy)
 		}

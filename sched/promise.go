@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gbatch/sched/nodes"
+	"gbatch/sched/timeline"
 )
 
 // Conservative mode keeps its word: a job that has a reservation keeps it until
@@ -13,7 +14,7 @@ import (
 
 // promise is a reservation of the last round that holds.
 type promise struct {
-	bookings []*booking
+	bookings []*timeline.Booking
 	nodes    []*nodes.Node
 }
 
@@ -34,7 +35,7 @@ func (r *round) keep(last []Reservation) {
 			continue
 		}
 		for i, n := range p.nodes {
-			r.calendar.timeline(n).book(*p.bookings[i])
+			r.calendar.timeline(n).Book(*p.bookings[i])
 		}
 		kind := r.s.kindFor(e, res.Limit)
 		r.calendar.licenses.Reserve(res.Job, max(res.At, r.now), max(res.At, r.now)+kind.predicted, kind.Shape.Licenses)
@@ -61,7 +62,7 @@ func (r *round) promised(e *entry, res Reservation) (promise, bool) {
 			gpus.Add(i)
 		}
 		at := max(res.At, r.now)
-		p.bookings = append(p.bookings, &booking{at, at + kind.predicted, kind.use(spot{node: n, gpus: gpus, shape: kind.Shape.OfRank(i)}), e.id})
+		p.bookings = append(p.bookings, &timeline.Booking{Start: at, End: at + kind.predicted, Use: kind.use(spot{node: n, gpus: gpus, shape: kind.Shape.OfRank(i)}), Job: e.id})
 		p.nodes = append(p.nodes, n)
 	}
 	return p, kind.has(p.nodes)
@@ -76,40 +77,6 @@ func (r *round) release(id JobID) {
 	delete(r.promises, id)
 	r.calendar.licenses.Release(func(x JobID) bool { return x == id })
 	for i, n := range p.nodes {
-		r.calendar.timeline(n).unbook(n, *p.bookings[i])
-	}
-}
-
-// unbook is the inverse of book. It needs the use of each GPU in the timeline,
-// since a promise may overlap with a job that runs longer than it should.
-func (l *timeline) unbook(n *nodes.Node, b booking) {
-	at := slices.IndexFunc(l.booked, func(o booking) bool { return o == b })
-	l.booked = slices.Delete(l.booked, at, at+1)
-	from, to := l.cut(b.start), l.cut(b.end)
-	for i := from; i < to; i++ {
-		p := &l.points[i]
-		p.cpu += b.use.cpu
-		p.mem += b.use.mem
-		p.disk += b.use.disk
-		p.held--
-		p.alone -= boolInt(b.use.alone)
-		for g := b.use.gpus.Next(0); g >= 0; g = b.use.gpus.Next(g + 1) {
-			if p.used[g] -= b.use.milli; p.used[g] == 0 && n.Usable.Has(g) {
-				p.free.Add(g)
-			}
-		}
-	}
-	l.merge(from)
-	l.merge(slices.IndexFunc(l.points, func(p point) bool { return p.at == b.end }))
-}
-
-// merge drops a point that says the same as the one before it.
-func (l *timeline) merge(i int) {
-	if i <= 0 {
-		return
-	}
-	a, b := &l.points[i-1], &l.points[i]
-	if a.cpu == b.cpu && a.mem == b.mem && a.disk == b.disk && a.free == b.free && a.held == b.held && a.alone == b.alone && slices.Equal(a.used, b.used) {
-		l.points = slices.Delete(l.points, i, i+1)
+		r.calendar.timeline(n).Unbook(n, *p.bookings[i])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"gbatch/sched/licenses"
 	"gbatch/sched/mix"
 	"gbatch/sched/nodes"
+	"gbatch/sched/timeline"
 )
 
 // round is one decision in the making. It works on the State itself: every
@@ -81,11 +82,11 @@ func (r *round) close() {
 // buffers are what a round keeps by kind of jobs, by account and by node. They
 // say nothing once the round is over; the State keeps their memory for the next.
 type buffers struct {
-	kinds  []kindQueue  // by jobKind.slot
-	queued []*kindQueue // of these, the ones in the queue
-	ranks  []standing   // by account.slot
-	lines  []timeline   // by node.no
-	ends   []ending     // see project
+	kinds  []kindQueue       // by jobKind.slot
+	queued []*kindQueue      // of these, the ones in the queue
+	ranks  []standing        // by account.slot
+	lines  []timeline.Line   // by node.no
+	ends   []timeline.Ending // see project
 }
 
 // resized is the slice with so many elements. What is in them is not said.
@@ -96,9 +97,9 @@ func (kind *jobKind) allocations(spots []spot) []Allocation {
 	out := make([]Allocation, len(spots))
 	for i, sp := range spots {
 		u := kind.use(sp)
-		a := Allocation{Node: sp.node.Name, MilliCPU: u.cpu, MemMiB: u.mem, DiskMiB: u.disk}
-		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
-			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.milli)})
+		a := Allocation{Node: sp.node.Name, MilliCPU: u.CPU, MemMiB: u.Mem, DiskMiB: u.Disk}
+		for g := u.GPUs.Next(0); g >= 0; g = u.GPUs.Next(g + 1) {
+			a.GPUs = append(a.GPUs, GPUShare{UUID: sp.node.GPUs[g].UUID, Milli: int64(u.Milli)})
 		}
 		out[i] = a
 	}
@@ -106,16 +107,16 @@ func (kind *jobKind) allocations(spots []spot) []Allocation {
 }
 
 // use is what a rank of the kind takes at the spot.
-func (kind *jobKind) use(sp spot) use {
+func (kind *jobKind) use(sp spot) timeline.Use {
 	shape := kind.of(sp.shape).Shape
 	if shape.Whole() {
-		return use{sp.node.MilliCPU, sp.node.MemMiB, sp.gpus, WholeGPU, true, shape.DiskMiB}
+		return timeline.Use{CPU: sp.node.MilliCPU, Mem: sp.node.MemMiB, GPUs: sp.gpus, Milli: WholeGPU, Alone: true, Disk: shape.DiskMiB}
 	}
 	milli := int32(WholeGPU)
 	if shape.Share() {
 		milli = int32(shape.MilliGPU)
 	}
-	return use{shape.MilliCPU, shape.MemOf(sp.node.MemMiB), sp.gpus, milli, false, shape.DiskMiB}
+	return timeline.Use{CPU: shape.MilliCPU, Mem: shape.MemOf(sp.node.MemMiB), GPUs: sp.gpus, Milli: milli, Disk: shape.DiskMiB}
 }
 
 // milliGPU is the least GPU thousandths that a job of the kind will hold.
@@ -126,7 +127,7 @@ func (kind *jobKind) milliAt(spots []spot) int64 {
 	var sum int64
 	for _, sp := range spots {
 		u := kind.use(sp)
-		sum += int64(u.gpus.Count()) * int64(u.milli)
+		sum += int64(u.GPUs.Count()) * int64(u.Milli)
 	}
 	return sum
 }
@@ -139,15 +140,15 @@ func (r *round) start(kind *jobKind, c *class, e *entry, spots []spot) {
 	run.Start, run.End = r.now, r.now+kind.Limit
 	for i, sp := range spots {
 		u := kind.use(sp)
-		rank := &nodes.Rank{Run: run.Run, Node: sp.node, No: i, MilliCPU: u.cpu, MemMiB: u.mem, DiskMiB: u.disk, Whole: c.shape.Whole()}
-		for g := u.gpus.Next(0); g >= 0; g = u.gpus.Next(g + 1) {
-			rank.GPUs = append(rank.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.milli})
-			run.MilliGPU += int64(u.milli)
+		rank := &nodes.Rank{Run: run.Run, Node: sp.node, No: i, MilliCPU: u.CPU, MemMiB: u.Mem, DiskMiB: u.Disk, Whole: c.shape.Whole()}
+		for g := u.GPUs.Next(0); g >= 0; g = u.GPUs.Next(g + 1) {
+			rank.GPUs = append(rank.GPUs, nodes.GPUUse{GPU: int32(g), Milli: u.Milli})
+			run.MilliGPU += int64(u.Milli)
 		}
 		run.Held = append(run.Held, rank)
 		sp.node.Take(rank)
-		if l := &r.calendar.lines[sp.node.No]; l.made {
-			l.reserve(r.now, r.calendar.expectedEnd(run.Run), u)
+		if l := &r.calendar.lines[sp.node.No]; l.Made {
+			l.Reserve(r.now, r.calendar.expectedEnd(run.Run), u)
 		}
 	}
 	for _, t := range run.tallies {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/sched/nodes"
+	"gbatch/sched/timeline"
 )
 
 // earliestOfAll is earliestWay by asking every node.
@@ -75,7 +76,7 @@ func TestSoonestAsksFewNodes(t *testing.T) {
 			}
 			if spots != nil && rnd.IntN(3) > 0 {
 				for _, sp := range spots {
-					r.calendar.timeline(sp.node).book(booking{at, at + kind.predicted, kind.use(sp), j.ID})
+					r.calendar.timeline(sp.node).Book(timeline.Booking{Start: at, End: at + kind.predicted, Use: kind.use(sp), Job: j.ID})
 				}
 			}
 			if n := r.s.index.Sorted[rnd.IntN(12)]; len(n.Ranks) > 0 && rnd.IntN(4) == 0 {
