@@ -268,3 +268,44 @@ func BenchmarkEnqueue(b *testing.B) {
 		s.Dequeue(j.ID)
 	}
 }
+
+// BenchmarkShared is a round with jobs that wait whose ranks share nodes, of two groups, on a
+// cluster in which all but a few GPUs are taken by jobs that end one after the other.
+func BenchmarkShared(b *testing.B) {
+	const count, each, jobs = 1_000, 8, 200
+	s, err := New(DefaultPolicy())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range count {
+		n := Node{Name: fmt.Sprint("n", i), Cluster: 1, MilliCPU: 64_000, MemMiB: 1 << 19}
+		for g := range each {
+			n.GPUs = append(n.GPUs, GPU{UUID: fmt.Sprint(n.Name, "-", g), Model: "H100", MemMiB: 81920})
+		}
+		if err := s.SetNode(n); err != nil {
+			b.Fatal(err)
+		}
+		var held []GPUShare
+		for _, g := range n.GPUs[i%2:] {
+			held = append(held, GPUShare{UUID: g.UUID, Milli: 1000})
+		}
+		run := Running{Job: Job{ID: JobID(i + 1), Project: "p", User: "u", Shape: &Shape{MilliCPU: 8000, MilliGPU: int64(len(held)) * 1000}, Limit: Time(1+i) * Minute},
+			Ranks: []Allocation{{Node: n.Name, MilliCPU: 8000, GPUs: held}}, Start: now0 - Minute}
+		if err := s.Start(run); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range jobs {
+		shape := &Shape{MilliCPU: 1000 + int64(i)*10, PerNode: 2000, Groups: []Group{{Nodes: 501 + i, MilliCPU: 1000, MilliGPU: 1000}}}
+		if err := s.Enqueue(Job{ID: JobID(count + i + 1), Project: "p", User: "u", Shape: shape, Submitted: now0 - Minute, Limit: Hour}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var p Plan
+	before := cpuTime()
+	for b.Loop() {
+		p = Decide(Input{Now: now0, State: s})
+	}
+	b.ReportMetric(float64(cpuTime()-before)/1e6/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64(len(p.Reservations)), "reservations")
+}

@@ -20,6 +20,9 @@ func (kind *jobKind) groups() (out []*jobKind) {
 
 // findGroups is find for ranks that are not alike.
 func (r *round) findGroups(kind *jobKind) []spot {
+	if kind.Shape.Shares() {
+		return r.findShared(kind)
+	}
 	groups := kind.groups()
 	rooms := make([][]spot, len(groups))
 	for i, g := range groups {
@@ -75,6 +78,9 @@ func (r *round) divide(groups []*jobKind, rooms [][]spot) []spot {
 
 // earliestGroups is earliestWay for ranks that are not alike.
 func (r *round) earliestGroups(kind *jobKind, from Time) (Time, []spot) {
+	if kind.Shape.Shares() {
+		return r.earliestShared(kind, from)
+	}
 	groups := kind.groups()
 	lists := make([][]candidate, len(groups))
 	at := from

@@ -31,7 +31,9 @@ func (ex *explainer) groupsOn(n *nodes.Node, kind *jobKind, e *entry) (best Node
 	var could []string
 	for i, g := range kind.groups() {
 		v := ex.onNodeAt(n, g, e)
-		v.Text = fmt.Sprintf("group %d: %s", i, v.Text)
+		if len(kind.Shape.Groups) > 1 {
+			v.Text = fmt.Sprintf("group %d: %s", i, v.Text)
+		}
 		if v.Code != CodeNever {
 			could = append(could, v.Text)
 		}

@@ -263,7 +263,7 @@ func (o *oracle) moments(until Time) []Time {
 // put takes the plan's place for a job, after proving that it is one.
 func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 	_, estimate := o.limitOf(j)
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	byName := map[string]Node{}
 	for _, n := range o.nodes() {
 		byName[n.Name] = n
@@ -277,26 +277,23 @@ func (o *oracle) put(j Job, ranks []Allocation, at Time) error {
 	if !o.together(j, ranks, func(string) bool { return true }) {
 		return fmt.Errorf("job %d of partitions %q is put on nodes of several, or of one that is down: %v", j.ID, j.Shape.Partitions, ranks)
 	}
-	shapes := ranksOf(j.Shape)
+	shapes, perNode := ranksOf(j.Shape), j.Shape.PerNode
 	for i, a := range ranks {
 		j := j
 		j.Shape = shapes[i]
 		n := byName[a.Node]
-		if seen[a.Node] {
-			return fmt.Errorf("job %d has two ranks on %s", j.ID, a.Node)
+		if seen[a.Node]++; seen[a.Node] > max(perNode, 1) {
+			return fmt.Errorf("job %d has %d ranks on %s", j.ID, seen[a.Node], a.Node)
 		}
-		seen[a.Node] = true
 		if !fits(n, j.Shape, o.busy[a.Node], span{at, at + estimate}) || o.shut(n, j, o.busy[a.Node], span{at, at + estimate}) {
 			return fmt.Errorf("job %d is put on %s at %d, where it has no room", j.ID, a.Node, at)
 		}
 		if err := o.rightAmount(n, j, a, span{at, at + estimate}); err != nil {
 			return err
 		}
-	}
-	o.lend(j.Shape, span{at, at + estimate})
-	for _, a := range ranks {
 		o.busy[a.Node] = append(o.busy[a.Node], holding(a, at, at+estimate, j.Shape))
 	}
+	o.lend(j.Shape, span{at, at + estimate})
 	return nil
 }
 

@@ -71,9 +71,10 @@ func (r *round) preempt(kind *jobKind, e *entry, at Time, known bool) []Halt {
 	return halts
 }
 
-// clear marks jobs as being ended until there is a node for each rank.
+// clear marks jobs as being ended until there is room for each rank.
 func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
-	taken := map[*nodes.Node]bool{}
+	taken, on := map[*nodes.Node]*nodes.Shape{}, map[*nodes.Node]int{} // by ranks before, which may be joined
+	perNode := max(kind.Shape.PerNode, 1)
 	for i := range kind.Shape.Ranks() {
 		kind := kind.of(kind.Shape.OfRank(i))
 		best, victims, bestLost := (*nodes.Node)(nil), []*nodes.Run(nil), int64(0)
@@ -82,10 +83,14 @@ func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 				continue
 			}
 			for _, n := range nodeKind.Nodes {
-				if taken[n] || !n.TakesJobs() || !kind.Shape.Named(n) {
+				if on[n] >= perNode || on[n] > 0 && n.Apart || !n.TakesJobs() || !kind.Shape.Named(n) {
 					continue
 				}
-				found, lost, ok := r.victims(n, kind, lower, soon)
+				all := kind
+				if beside := taken[n]; beside != nil {
+					all = kind.of(kind.Shape.Plus(beside))
+				}
+				found, lost, ok := r.victims(n, all, lower, soon)
 				if ok && (best == nil || lost < bestLost || lost == bestLost && len(found) < len(victims)) {
 					best, victims, bestLost = n, found, lost
 				}
@@ -94,7 +99,11 @@ func (r *round) clear(kind *jobKind, lower []string, soon Time) bool {
 		if best == nil {
 			return false
 		}
-		taken[best] = true
+		if on[best]++; taken[best] == nil {
+			taken[best] = kind.Shape
+		} else {
+			taken[best] = kind.Shape.Plus(taken[best])
+		}
 		r.calendar.halt(victims...)
 	}
 	return true

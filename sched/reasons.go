@@ -31,7 +31,7 @@ func (ex *explainer) reasons(e *entry) []Reason {
 		}
 	case CodeReservation:
 		w := ex.s.index.Windows[live.Window]
-		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", words.Window(w, ex.now), words.Plural(live.Shut, "node"))
+		add(CodeReservation, w.Next(ex.now).End, "%s and keeps it off %s with room", words.Window(w, ex.now), words.Plural(live.Shut, way.Shape.Place()))
 	default:
 		add(CodeResources, 0, "%s", live.Words(way.Shape))
 	}

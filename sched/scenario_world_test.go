@@ -340,7 +340,7 @@ func (w *scenario) node(line string) error {
 	err := set{
 		"cpu": number(&n.MilliCPU, 1000), "mem": number(&n.MemMiB, 1024), "cluster": number(&n.Cluster, 1), "cuda": number(&n.CUDA, 1), "disk": number(&n.DiskMiB, 1024),
 		"gpus": text(&gpus), "numa": number(&numa, 1), "bad": text(&bad), "links": text(&links), "gpumem": number(&gpuMem, 1), "cc": number(&cc, 1),
-		"features": list(&n.Features), "in": list(&n.Partitions), "share": flag(&n.AllowShare), "switch": text(&n.Switch), "reason": text(&n.Reason), "storage": roots(&n.Storage),
+		"features": list(&n.Features), "in": list(&n.Partitions), "share": flag(&n.AllowShare), "apart": flag(&n.Apart), "switch": text(&n.Switch), "reason": text(&n.Reason), "storage": roots(&n.Storage),
 		"state": func(v string) error { n.State = sched.NodeState(v); return nil },
 	}.all(kv)
 	if err != nil {
@@ -382,7 +382,7 @@ func (w *scenario) job(line string) error {
 		"nodes": number(&s.Nodes, 1), "gpus": number(&s.MilliGPU, 1000), "all": flag(&s.AllGPUs), "cpu": number(&s.MilliCPU, 1000), "mem": number(&s.MemMiB, 1024),
 		"exclusive": flag(&s.Exclusive), "allmem": flag(&s.AllMem), "cluster": number(&s.Cluster, 1), "node": text(&s.Node), "model": list(&s.GPUModels),
 		"gpumem": number(&s.GPUMemMiB, 1024), "cuda": number(&s.MinCUDA, 1), "disk": number(&s.DiskMiB, 1024), "cc": number(&s.MinComputeCap, 1), "features": list(&s.Features),
-		"in": list(&s.Partitions), "names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures), "groups": groups(&s.Groups), "storage": storage(&s.Storage),
+		"in": list(&s.Partitions), "names": list(&s.NodeNames), "exclude": list(&s.ExcludeNodes), "any": lists(&s.AnyFeatures), "groups": groups(&s.Groups), "pernode": number(&s.PerNode, 1), "storage": storage(&s.Storage),
 	}.all(kv)
 	w.last = max(w.last, j.ID)
 	return cmp.Or(err, w.state.Enqueue(j))

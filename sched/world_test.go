@@ -60,6 +60,7 @@ func (w *world) setNode(name string) {
 	t := w.t
 	n := Node{Name: name, MilliCPU: 1000 * rapid.Int64Range(1, 8).Draw(t, "cores"), MemMiB: 1024 * rapid.Int64Range(1, 8).Draw(t, "gib"),
 		Cluster: rapid.IntRange(1, 2).Draw(t, "cluster"), CUDA: 1200, DiskMiB: int64(rapid.IntRange(1, 3).Draw(t, "disk")) * 1000, AllowShare: rapid.Bool().Draw(t, "share"),
+		Apart:  rapid.IntRange(0, 3).Draw(t, "apart") == 0,
 		Switch: rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "switch")}
 	n.Features = rapid.SampledFrom([][]string{nil, {"red"}, {"blue", "big"}, {"green", "big"}}).Draw(t, "features")
 	n.Storage = rapid.SampledFrom([][]Root{nil, {}, {{Name: "/p"}}, {{Name: "/p", ReadOnly: true}, {Name: "/p/a"}}, {{Name: "/p", Away: "gone"}}}).Draw(t, "storage")
@@ -107,6 +108,12 @@ func (w *world) shape() *Shape {
 			g := Group{Nodes: rapid.IntRange(1, 2).Draw(t, "nodes of a group"), MilliCPU: 1000, MilliGPU: rapid.SampledFrom([]int64{0, 500, 1000, 3000}).Draw(t, "their GPUs")}
 			g.GPUModels = rapid.SampledFrom([][]string{nil, {"h100"}, {"a100"}}).Draw(t, "their model")
 			s.Groups = append(s.Groups, g)
+		}
+	}
+	if s.Ranks() > 1 && !s.AllMem && !s.AllGPUs && !s.Exclusive && s.MilliGPU%1000 == 0 && rapid.Bool().Draw(t, "shares nodes") {
+		s.PerNode = rapid.IntRange(2, 4).Draw(t, "ranks on a node")
+		for i := range s.Groups {
+			s.Groups[i].MilliGPU = s.Groups[i].MilliGPU / 1000 * 1000
 		}
 	}
 	s.Licenses = rapid.SampledFrom([][]License{nil, nil, nil, {{Name: "x", Count: 1}}, {{Name: "y", Count: 2}, {Name: "x", Count: 1}}, {{Name: "y", Count: 1}}, {{Name: "z", Count: 1}}}).Draw(t, "licences")

@@ -6,8 +6,8 @@ import (
 	"gbatch/sched/spec"
 )
 
-// Ranks that are not alike are in groups, each with a shape of its own. Every rank has a
-// node for itself, so the question of all groups together is which node is whose.
+// Ranks that are not alike are in groups, each with a shape of its own. Where every rank has a
+// node for itself (see shared.go for others), the question of all groups together is which node is whose.
 
 // groupsOf are the groups of a request.
 func groupsOf(in *spec.Shape) (out []*Shape) {
@@ -93,6 +93,9 @@ func (d *divider) more(group int) bool {
 
 // matchingGroups is for how many ranks there are nodes, if nothing else were on them.
 func (ix *Index) matchingGroups(shape *Shape) int {
+	if shape.Shares() {
+		return ix.matchingShared(shape)
+	}
 	will := make([][]*Node, len(shape.Groups))
 	for i, g := range shape.Groups {
 		for _, kind := range ix.Order {
@@ -113,6 +116,9 @@ func (ix *Index) matchingGroups(shape *Shape) int {
 // countGroups is Count for ranks that are not alike: what each group finds, and for how many
 // ranks together there is room.
 func (ix *Index) countGroups(req *Request, now spec.Time) Counts {
+	if req.Shape.Shares() {
+		return ix.countShared(req, now)
+	}
 	groups := req.Shape.Groups
 	out := Counts{Near: Lack{Free: -1}, Nodes: ix.matchingGroups(req.Shape)}
 	room, shut := make([][]*Node, len(groups)), make([][]*Node, len(groups))
@@ -145,6 +151,9 @@ func (ix *Index) countGroups(req *Request, now spec.Time) Counts {
 
 // groupWords says which groups have no room, and what they lack.
 func (c *Counts) groupWords(shape *Shape) (text string) {
+	if shape.Shares() {
+		return c.sharedWords(shape)
+	}
 	for i, g := range shape.Groups {
 		if of := &c.Groups[i]; of.Room < g.Ranks() {
 			text += fmt.Sprintf("; group %d: %d of %d nodes have room%s", i, of.Room, g.Ranks(), of.lackWords(g))
@@ -158,6 +167,9 @@ func (c *Counts) groupWords(shape *Shape) (text string) {
 
 // neverGroups is NeverText for ranks that are not alike.
 func (ix *Index) neverGroups(shape *Shape, matching int) string {
+	if shape.Shares() {
+		return ix.neverShared(shape, matching)
+	}
 	for i, g := range shape.Groups {
 		if m := ix.Matching(g); m < g.Ranks() {
 			return fmt.Sprintf("group %d: %s", i, ix.NeverText(g, m))

@@ -22,7 +22,7 @@ type Shape struct {
 	Submitted int64 // jobs that wait or run with it, for the mix
 	fits      map[*Kind]Fit
 	Rest      *Shape           // of the rank with fewer GPUs, nil if there is none
-	Groups    []*Shape         // of the ranks of each group, the shape's own first; nil if all are alike
+	Groups    []*Shape         // of the ranks of each group, the shape's own first; nil if all are alike and have a node each
 	Ways      []*Shape         // of several partitions: the same in each; else itself
 	Losses    map[LossKey]Loss // see package mix
 }
@@ -91,7 +91,7 @@ func newShape(in *spec.Shape, n spec.Shape) *Shape {
 		rest.MilliGPU, rest.RestMilliGPU, rest.fits = n.RestMilliGPU, 0, map[*Kind]Fit{}
 		shape.Rest = &rest
 	}
-	if len(n.Groups) > 0 {
+	if len(n.Groups) > 0 || n.Shares() {
 		shape.Groups = groupsOf(in)
 	}
 	shape.Ways = []*Shape{shape}
@@ -264,6 +264,9 @@ func (shape *Shape) SizeMilli() int64 {
 
 // Text is the request in words: "2 nodes with 4 x H100, 16 cores and 64 GiB".
 func (shape *Shape) Text() string {
+	if shape.Shares() {
+		return shape.sharedText()
+	}
 	if len(shape.Groups) > 0 {
 		var all []string
 		for _, g := range shape.Groups {

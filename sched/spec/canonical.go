@@ -11,6 +11,9 @@ import (
 func (s *Shape) Canonical() (n Shape, bounds, key string) {
 	n = *s
 	n.Nodes = s.Alike()
+	if n.PerNode = min(s.PerNode, s.Ranks()); n.PerNode < 2 {
+		n.PerNode = 0
+	}
 	n.GPUModels = sortedSet(s.GPUModels, strings.ToLower)
 	n.Features = sortedSet(s.Features, func(f string) string { return f })
 	n.NodeNames, n.ExcludeNodes = sortedSet(s.NodeNames, Fold), sortedSet(s.ExcludeNodes, Fold)
@@ -34,6 +37,9 @@ func (s *Shape) Canonical() (n Shape, bounds, key string) {
 	}
 	bounds = fmt.Sprintf("%d %d %t %t %d %q %q %d %d %d %q %d", n.Nodes, n.RestMilliGPU, n.AllGPUs, n.Exclusive, n.Cluster, Fold(n.Node),
 		n.GPUModels, n.GPUMemMiB, n.MinCUDA, n.MinComputeCap, n.Features, part)
+	if n.PerNode > 0 {
+		bounds += fmt.Sprintf(" %d on a node", n.PerNode)
+	}
 	if n.AllMem {
 		bounds += " all memory"
 	}

@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -25,7 +26,7 @@ const maxGroups = 16
 // amounts for 0, of Groups[i-1] for i.
 func (s *Shape) Alone(i int) Shape {
 	out := *s
-	out.Groups, out.Licenses = nil, nil
+	out.Groups, out.Licenses, out.PerNode = nil, nil, 0
 	if i == 0 {
 		return out
 	}
@@ -33,6 +34,23 @@ func (s *Shape) Alone(i int) Shape {
 	out.Nodes, out.MilliGPU, out.MilliCPU, out.MemMiB = g.Nodes, g.MilliGPU, g.MilliCPU, g.MemMiB
 	out.GPUModels, out.GPUMemMiB, out.MinComputeCap = g.GPUModels, g.GPUMemMiB, g.MinComputeCap
 	return out
+}
+
+// Join adds ranks after those that there are, as a group of their own only if they take
+// other amounts than the last of these.
+func (s *Shape) Join(g Group) {
+	last := s.Alone(len(s.Groups))
+	was := Group{last.Alike(), last.MilliGPU, last.MilliCPU, last.MemMiB, last.GPUModels, last.GPUMemMiB, last.MinComputeCap}
+	nodes := g.Nodes
+	switch g.Nodes = was.Nodes; {
+	case !reflect.DeepEqual(was, g):
+		g.Nodes = nodes
+		s.Groups = append(s.Groups, g)
+	case len(s.Groups) == 0:
+		s.Nodes = was.Nodes + nodes
+	default:
+		s.Groups[len(s.Groups)-1].Nodes += nodes
+	}
 }
 
 // Total adds up an amount of all ranks but the rest.
@@ -70,6 +88,7 @@ func (s *Shape) validateGroups() error {
 			errs = append(errs, fmt.Errorf("groups[%d]: nodes is %d: want 1..%d", i, n, maxRanks))
 		}
 		one := s.Alone(i + 1)
+		one.PerNode = s.PerNode
 		if err := one.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("groups[%d]: %w", i, err))
 		}

@@ -32,7 +32,8 @@ const WholeGPU = 1000
 // takes, how many ranks there are, and which nodes and GPUs will do. Shapes are
 // compared by value; a *Shape must not change once it was handed over.
 type Shape struct {
-	Nodes    int   `json:"nodes,omitempty"`    // ranks, each on a node of its own; 0 means 1
+	Nodes    int   `json:"nodes,omitempty"`    // ranks, each on a node of its own, unless PerNode says otherwise; 0 means 1
+	PerNode  int   `json:"perNode,omitempty"`  // so many ranks, of all groups together, may be on one node; 0 means 1
 	MilliGPU int64 `json:"milliGpu,omitempty"` // per rank: 1000 is one whole GPU, 1..999 a share of one
 	// RestMilliGPU is for one more rank with fewer GPUs, as 12 GPUs of nodes that
 	// have 8 are one node and a rest of 4000. It goes to the node that has the most
@@ -68,7 +69,7 @@ type Shape struct {
 	Licenses []License `json:"licenses,omitempty"` // of the site, for all ranks together
 
 	// Groups are ranks after those above that take other amounts, each on a node of its
-	// own too. All ranks of a job start together, and what is not an amount holds for
+	// own too, or not, by PerNode. All ranks of a job start together, and what is not an amount holds for
 	// all of them.
 	Groups []Group `json:"groups,omitempty"`
 }
@@ -96,6 +97,16 @@ func (s *Shape) Ranks() int {
 		n += s.Groups[i].Nodes
 	}
 	return n
+}
+
+// Shares says that ranks may be on one node together.
+func (s *Shape) Shares() bool { return s.PerNode > 1 && s.Ranks() > 1 }
+
+// OneOnANode says that ranks take what cannot be added up on a node: a whole one, all memory
+// of one, a share of a GPU, or a rest of GPUs.
+func (s *Shape) OneOnANode() bool {
+	share := func(g Group) bool { return g.MilliGPU%WholeGPU != 0 }
+	return s.Whole() || s.AllMem || s.RestMilliGPU > 0 || s.MilliGPU%WholeGPU != 0 || slices.ContainsFunc(s.Groups, share)
 }
 
 // Alike is the number of ranks that have the shape's own amounts.
@@ -134,6 +145,11 @@ func (s *Shape) validate() error {
 		if q.v < 0 || q.v > MaxAmount {
 			bad("%s is %d: want 0 or more", q.name, q.v)
 		}
+	}
+	if s.PerNode < 0 || s.PerNode > maxRanks {
+		bad("perNode is %d: want 0..%d", s.PerNode, maxRanks)
+	} else if s.PerNode > 1 && s.OneOnANode() {
+		bad("perNode is %d: ranks that share nodes take neither a whole node, all memory of one, a share of a GPU nor a rest of GPUs", s.PerNode)
 	}
 	if len(s.Groups) > 0 {
 		errs = append(errs, s.validateGroups())

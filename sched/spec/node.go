@@ -31,6 +31,7 @@ type Node struct {
 	State      NodeState `json:"state,omitempty"`
 	Reason     string    `json:"reason,omitempty"`     // why it is not up
 	AllowShare bool      `json:"allowShare,omitempty"` // shares of its GPUs may be given out
+	Apart      bool      `json:"apart,omitempty"`      // ranks of one job cannot be here together
 	Storage    []Root    `json:"storage,omitempty"`    // that jobs can mount; nil: not told
 }
 

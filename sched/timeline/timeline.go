@@ -232,6 +232,20 @@ func (p *Point) having(gpus nodes.GPUSet, milli int64) nodes.GPUSet {
 	return gpus
 }
 
+// Spare is what of the node is free from start until end for jobs that share it.
+func (l *Line) Spare(n *nodes.Node, start, end spec.Time) nodes.Spare {
+	first := l.Index(start)
+	out := nodes.Spare{Node: n, CPU: l.Points[first].cpu, Mem: l.Points[first].mem, Disk: l.Points[first].disk, GPUs: n.Usable}
+	for i := first; i < len(l.Points) && (i == first || l.Points[i].At < end); i++ {
+		p := &l.Points[i]
+		if p.alone > 0 {
+			return nodes.Spare{Node: n}
+		}
+		out.CPU, out.Mem, out.Disk, out.GPUs = min(out.CPU, p.cpu), min(out.Mem, p.mem), min(out.Disk, p.disk), out.GPUs.And(p.Free)
+	}
+	return out
+}
+
 func count(b bool) int {
 	if b {
 		return 1
