@@ -21,6 +21,7 @@ type Inventory struct {
 	AllowShare bool     `json:"allowShare,omitempty"` // fractional GPUs may run here
 	Bridge     bool     `json:"bridge,omitempty"`     // containers can have a network of their own
 	Gang       bool     `json:"gang,omitempty"`       // and one with those of other nodes
+	Together   bool     `json:"together,omitempty"`   // ranks of one job that share a network can be here together, likewise
 	NoHost     bool     `json:"noHost,omitempty"`     // none may use the node's
 	Privileged bool     `json:"privileged,omitempty"` // privileged jobs may run here
 	Several    bool     `json:"several,omitempty"`    // several programs of a job can run at once, which an older node does not know

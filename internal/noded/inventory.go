@@ -37,6 +37,7 @@ func (a *Agent) inventory() (*node.Inventory, string) {
 		AllowShare: a.cfg.GPU.Share,
 		Bridge:     a.network.Bridged(),
 		Gang:       a.network.Gangs(),
+		Together:   a.network.Together(),
 		NoHost:     a.network.NoHost(),
 		Privileged: a.cfg.AllowPrivileged,
 		Several:    true,

@@ -25,6 +25,7 @@ type storedInventory struct {
 	Simulated, AllowShare      bool
 	Bridge, NoHost             bool
 	Gang                       bool `json:",omitempty"`
+	Together                   bool `json:",omitempty"`
 	Privileged                 bool
 	Several                    bool             `json:",omitempty"`
 	Divides                    bool             `json:",omitempty"`
@@ -50,7 +51,7 @@ func (v Inventory) MarshalJSON() ([]byte, error) {
 	out := storedInventory{
 		Hostname: v.Hostname, DNSName: v.DNSName, Version: v.Version, Address: v.Address, Cluster: v.Cluster, CPUs: v.CPUs, MemBytes: v.MemBytes,
 		DiskBytes: v.DiskBytes, CUDA: v.CUDA, Driver: v.Driver, Features: v.Features, Simulated: v.Simulated, AllowShare: v.AllowShare,
-		Bridge: v.Bridge, NoHost: v.NoHost, Gang: v.Gang, Privileged: v.Privileged, Several: v.Several, Divides: v.Divides, Ahead: v.Ahead, Covers: v.Covers, Capabilities: v.Capabilities, Runtimes: v.Runtimes,
+		Bridge: v.Bridge, NoHost: v.NoHost, Gang: v.Gang, Together: v.Together, Privileged: v.Privileged, Several: v.Several, Divides: v.Divides, Ahead: v.Ahead, Covers: v.Covers, Capabilities: v.Capabilities, Runtimes: v.Runtimes,
 	}
 	if v.Storage != nil {
 		out.Storage = &v.Storage

@@ -115,6 +115,27 @@ func TestGangOfNodesOfOneMachine(t *testing.T) {
 	reachEachOther(t, []*machine{m[0], m[1], m[0]}, m[2])
 }
 
+// TestGangOnOneNode: two ranks are on one node, which has one daemon, and a third is elsewhere.
+func TestGangOnOneNode(t *testing.T) {
+	m := lab(t, 3)
+	if err := ProbeTogether(); err != nil {
+		t.Skipf("NOT TESTED: %v", err)
+	}
+	nodes := []netip.Addr{m[0].addr, m[0].addr, m[1].addr}
+	near, far := m[0].daemon("near"), m[1].daemon("far")
+	ranks := []*Attached{m[0].attach(near, "rank0", testGang(0, nodes...)), m[0].attach(near, "rank1", testGang(1, nodes...)), m[1].attach(far, "rank2", testGang(2, nodes...))}
+	meet(t, ranks, nodes)
+	// The daemon comes back, and so do its rules; one of its ranks ends.
+	near.Keep("rank0", ranks[0].Link, nil, testGang(0, nodes...))
+	near.Keep("rank1", ranks[1].Link, nil, testGang(1, nodes...))
+	m[0].do(func() error { _, err := near.Sweep(); return err })
+	meet(t, ranks, nodes)
+	m[0].do(func() error { return near.Detach("rank0") })
+	if got := len(m[0].elements("near")); got != 3 { // one tunnel, with two nodes that may send into it
+		t.Errorf("the table has %d elements of the rank that is left, want 3", got)
+	}
+}
+
 // reachEachOther: ranks on these machines reach each other on any port, with
 // whole packets of the tunnel's size, and the outside as other networks do.
 func reachEachOther(t *testing.T, on []*machine, outside *machine) {
@@ -127,19 +148,7 @@ func reachEachOther(t *testing.T, on []*machine, outside *machine) {
 	for i, at := range on {
 		ranks = append(ranks, at.attach(at.daemon(fmt.Sprint("n", i)), "rank", testGang(i, nodes...)))
 	}
-	const size = 1 << 20
-	for i, to := range ranks {
-		inTo := listenIn(t, to.Namespace, "0.0.0.0:0")
-		at := netip.AddrPortFrom(testGang(i, nodes...).Inside.Addr(), portOf(inTo))
-		serveName(inTo, strings.Repeat("x", size))
-		for k, from := range ranks {
-			got, err := ask(from.Namespace, at)
-			want := fmt.Sprintf("%s %s", testGang(k, nodes...).Inside.Addr(), strings.Repeat("x", size))
-			if err != nil || got != want {
-				t.Errorf("rank %d to rank %d: %d bytes, %.30q, %v", k, i, len(got), got, err)
-			}
-		}
-	}
+	meet(t, ranks, nodes)
 	out := listenIn(t, outside.ns, "0.0.0.0:0")
 	serveName(out, "outside")
 	for i, r := range ranks {
@@ -158,6 +167,24 @@ func reachEachOther(t *testing.T, on []*machine, outside *machine) {
 	}
 	if l.Attrs().RawFlags&unix.IFF_RUNNING == 0 {
 		t.Error("the gang's interface is not said to run")
+	}
+}
+
+// meet has each rank reach each other one, and itself.
+func meet(t *testing.T, ranks []*Attached, nodes []netip.Addr) {
+	t.Helper()
+	const size = 1 << 20
+	for i, to := range ranks {
+		inTo := listenIn(t, to.Namespace, "0.0.0.0:0")
+		at := netip.AddrPortFrom(testGang(i, nodes...).Inside.Addr(), portOf(inTo))
+		serveName(inTo, strings.Repeat("x", size))
+		for k, from := range ranks {
+			got, err := ask(from.Namespace, at)
+			want := fmt.Sprintf("%s %s", testGang(k, nodes...).Inside.Addr(), strings.Repeat("x", size))
+			if err != nil || got != want {
+				t.Errorf("rank %d to rank %d: %d bytes, %.30q, %v", k, i, len(got), got, err)
+			}
+		}
 	}
 }
 

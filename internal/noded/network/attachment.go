@@ -52,7 +52,7 @@ func (n *Network) Join(id job.RankID, o *api.RunOrder, ids userns.Map) (*Attachm
 	}
 	a := &Attachment{net: n.own, at: at, gang: g}
 	if g != nil {
-		a.names = names(o)
+		a.names = names(int(id.Rank), o)
 	}
 	err = a.listen(n, o.Spec.Request.Docker.PortMappings)
 	if err == nil {

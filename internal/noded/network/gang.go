@@ -41,12 +41,25 @@ func (n *Network) gang(id job.RankID, o *api.RunOrder) (*netns.Gang, error) {
 }
 
 // names are the gang's ranks, by the names that the job gives them and by those of their
-// nodes.
-func names(o *api.RunOrder) []netns.Name {
+// nodes. Of several on one node the first has the node's name, but to itself each has it.
+func names(own int, o *api.RunOrder) []netns.Name {
 	var list []netns.Name
+	named := map[string]bool{}
+	if own < len(o.Peers) {
+		named[o.Peers[own].Node] = true
+	}
 	for i, p := range o.Peers {
-		if inside, err := netip.ParsePrefix(p.Inside); err == nil {
-			list = append(list, netns.Name{Addr: inside.Addr(), Names: append(slices.Clone(o.Spec.Hosts(i)), p.Node)})
+		inside, err := netip.ParsePrefix(p.Inside)
+		if err != nil {
+			continue
+		}
+		one := netns.Name{Addr: inside.Addr(), Names: slices.Clone(o.Spec.Hosts(i))}
+		if i == own || !named[p.Node] {
+			named[p.Node] = true
+			one.Names = append(one.Names, p.Node)
+		}
+		if len(one.Names) > 0 {
+			list = append(list, one)
 		}
 	}
 	return list

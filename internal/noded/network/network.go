@@ -24,6 +24,7 @@ type Network struct {
 	noHost   bool
 	address  netip.Addr // of the node, for gangs; invalid: ranks cannot share a network with those of other nodes
 	noGangs  error      // why so
+	apart    bool       // two ranks of one job cannot share a network here
 	swept    bool       // it is known which ranks have one
 	holder   Holder
 }
@@ -55,6 +56,9 @@ func Open(c *config.Config, address string, log *slog.Logger, holder Holder) (*N
 		n.ahead = ahead{own: n.own, most: c.Launches, log: log}
 		if n.address, n.noGangs = gangAddress(address); n.noGangs != nil {
 			log.Warn("jobs on several nodes cannot run here, unless they may use the node's network", "error", n.noGangs)
+		} else if err := netns.ProbeTogether(); err != nil {
+			n.apart = true
+			log.Warn("ranks of one job cannot be here together: each has another node", "error", err)
 		}
 		return n, nil
 	case c.Network.Mode == config.NetworkBridge:
@@ -96,6 +100,9 @@ func gangAddress(address string) (netip.Addr, error) {
 
 // Gangs says whether ranks can share a network with those of other nodes.
 func (n *Network) Gangs() bool { return n.address.IsValid() }
+
+// Together says whether several ranks of one job can share a network here.
+func (n *Network) Together() bool { return n.Gangs() && !n.apart }
 
 // Bridged says whether jobs can have networks of their own.
 func (n *Network) Bridged() bool { return n.own != nil }

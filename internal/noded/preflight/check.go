@@ -322,6 +322,9 @@ func checkGangs(c *config.Config) []finding {
 	if err != nil {
 		return []finding{{what: err.Error(), fix: "see the error; until then, jobs on several nodes run here only if they may use the node's network"}}
 	}
+	if err := netns.ProbeTogether(); err != nil {
+		return []finding{{what: fmt.Sprintf("ranks of one job cannot be here together, so that each has another node: %v", err), fix: "use Linux 6.5 or later where jobs of Kubernetes shall share a node"}}
+	}
 	return fine("jobs on several nodes can have a network between them; other firewalls must let UDP port %d pass between the nodes", netns.TunnelPort)
 }
 
