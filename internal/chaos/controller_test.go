@@ -378,5 +378,9 @@ const mayRun = 20 * time.Minute
 
 // document is a job that runs for so long and ends so.
 func document(name string, gpus int, again bool, nodes int) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"%d minutes"}},"gbatch":{"nodes":%d}}`, name, gpus, again, int(mayRun.Minutes()), nodes))
+	together := ""
+	if nodes > 1 && again { // they may be on one node
+		together = fmt.Sprintf(`,"ranksPerNode":%d`, nodes)
+	}
+	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"%d minutes"}},"gbatch":{"nodes":%d%s}}`, name, gpus, again, int(mayRun.Minutes()), nodes, together))
 }

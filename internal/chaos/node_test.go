@@ -275,7 +275,7 @@ func (m *machine) shims(ctx context.Context) {
 
 // inventory is what every node has.
 func (m *machine) inventory() *node.Inventory {
-	v := &node.Inventory{Hostname: m.name, Cluster: 1, CPUs: 16, MemBytes: 64 << 30, Bridge: true, Gang: true, Address: "10.0.0.1"}
+	v := &node.Inventory{Hostname: m.name, Cluster: 1, CPUs: 16, MemBytes: 64 << 30, Bridge: true, Gang: true, Together: true, Address: "10.0.0.1"}
 	for i := range 4 {
 		v.GPUs = append(v.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", m.name, i), Index: i, Model: "H100", MemBytes: 80 << 30, NUMA: -1})
 	}

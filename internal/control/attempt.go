@@ -174,13 +174,11 @@ func (a *attempts) assign(s sched.Start) {
 			at.Limit = max(end-a.out.Now, 1)
 		}
 	}
-	names := make([]string, len(s.Ranks))
-	for i, alloc := range s.Ranks {
+	for _, alloc := range s.Ranks {
 		n := a.nodes.get(alloc.Node)
 		at.Ranks = append(at.Ranks, state.Rank{Alloc: alloc, Phase: node.PhaseAssigned, Instance: n.Instance, Knew: n.Knows, Model: n.ModelOf(alloc), Cluster: n.Inventory.Cluster})
-		names[i] = alloc.Node
 	}
-	waited := a.out.Now - j.Since
+	names, waited := ranks.Nodes(at), a.out.Now-j.Since
 	j = a.jobs.change(j, "assigned to "+strings.Join(names, ", "), func(j *state.Job) {
 		j.State, j.Attempt, j.Tries = job.Assigned, at, j.Tries+1
 		if j.Request.LimitScope == job.LimitAttempt {

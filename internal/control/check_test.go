@@ -27,7 +27,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"counted wrong":       {func(c *Controller) { c.jobs.waiting++ }, "counted 1 queued jobs, kept count is 2"},
 		"owned wrong":         {func(c *Controller) { c.jobs.owned.Put(nil, c.jobs.get(2)) }, "user ann is said to have {Jobs:3 "},
 		"number given":        {func(c *Controller) { c.jobs.next = 2 }, "job 2: the next one is to be 2"},
-		"job on no node":      {func(c *Controller) { c.nodes.leave("n1", 1) }, "job 1: node n1 and the job disagree"},
+		"job on no node":      {func(c *Controller) { c.nodes.leave("n1", &state.Job{Number: 1}) }, "job 1: node n1 and the job disagree"},
 		"node with no job":    {func(c *Controller) { c.nodes.arrive("n1", 2) }, "node n1 has job 2, which is not there"},
 		"watched in vain":     {func(c *Controller) { c.idle[2] = nil }, "the GPUs of job 2 are watched, which does not run"},
 		"templates":           {func(c *Controller) { c.jobs.get(2).Cron = &state.Cron{} }, "job 2 is a template that makes no jobs"},

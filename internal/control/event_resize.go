@@ -74,8 +74,8 @@ func (e Resize) targets(s *step, j *state.Job) ([]sched.Allocation, *state.Refus
 		r.Hint = "cancel it and submit it again with other resources"
 		return nil, r
 	}
-	if len(j.Request.Shape.Groups) > 0 {
-		r := conflict("job %d has groups of nodes with amounts of their own, and cannot be resized", j.Number)
+	if len(j.Request.Shape.Groups) > 0 || j.Request.Shape.Shares() {
+		r := conflict("job %d has groups of nodes with amounts of their own, or ranks that may share nodes, and cannot be resized", j.Number)
 		r.Hint = "cancel it and submit it again with other resources"
 		return nil, r
 	}

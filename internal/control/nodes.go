@@ -213,14 +213,15 @@ func (t *nodes) arrive(name string, n job.Number) {
 	t.setAndWake(v)
 }
 
-func (t *nodes) leave(name string, n job.Number) {
+func (t *nodes) leave(name string, j *state.Job) {
 	v := *t.get(name)
-	i := slices.Index(v.Jobs, n)
-	if i >= 0 {
+	i := slices.Index(v.Jobs, j.Number)
+	left := i >= 0 && !j.On(name) // no other rank of it is there
+	if left {
 		v.Jobs = slices.Delete(slices.Clone(v.Jobs), i, i+1)
 	}
 	t.setAndWake(v)
-	if i >= 0 {
+	if left {
 		t.stepReboot(name)
 	}
 }

@@ -58,7 +58,10 @@ func (w *world) randomStep(rt *rapid.T) {
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
 		spec.Request.Scheduling.Restartable = rapid.Bool().Draw(rt, "restartable")
 		if rapid.Bool().Draw(rt, "gang") {
-			spec.Gbatch = &job.Gbatch{Nodes: 2}
+			spec.Gbatch = &job.Gbatch{Nodes: 2, RanksPerNode: rapid.IntRange(0, 2).Draw(rt, "ranks on a node")}
+			if spec.Request.Resources.GPUs < 0 {
+				spec.Gbatch.RanksPerNode = 0
+			}
 		}
 		if rapid.Bool().Draw(rt, "retries") {
 			spec.Gbatch = randomTasks(rt, cmp.Or(spec.Gbatch, &job.Gbatch{}))

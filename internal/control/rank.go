@@ -146,7 +146,7 @@ func (a *attempts) advance(j *state.Job, i int, r state.Rank) {
 	if r.Phase != node.PhaseEnded {
 		return
 	}
-	a.nodes.leave(r.Alloc.Node, j.Number)
+	a.nodes.leave(r.Alloc.Node, j)
 	a.nodes.countTrouble(r, a.jobs.suspect(j))
 	if least == node.PhaseEnded {
 		a.close(j)

@@ -221,7 +221,7 @@ func (w *world) command(d *datadriven.TestData) string {
 		spec.Request.Scheduling.Restartable = arg("restartable", "") != ""
 		spec.Request.Scheduling.MaxDuration = job.Duration(number("limit", "0"))
 		if n := number("nodes", "1"); n > 1 {
-			spec.Gbatch = &job.Gbatch{Nodes: n, StartOrder: arg("order", ""), StopWhen: arg("stop", ""), StopRanks: number("first", "0")}
+			spec.Gbatch = &job.Gbatch{Nodes: n, StartOrder: arg("order", ""), StopWhen: arg("stop", ""), StopRanks: number("first", "0"), RanksPerNode: number("pernode", "0")}
 		}
 		if g := arg("group", ""); g != "" { // NODESxGPUS of a model
 			count, model, _ := strings.Cut(g, ":")
@@ -320,7 +320,7 @@ type gpus struct {
 }
 
 func (w *world) node(name string, cpus int, has gpus, instance string) string {
-	inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, NoHost: true, Ahead: true, CPUs: cpus, MemBytes: 64 << 30}
+	inv := &node.Inventory{Hostname: name, Cluster: 1, Bridge: true, Gang: true, Together: true, NoHost: true, Ahead: true, CPUs: cpus, MemBytes: 64 << 30}
 	for i := range has.num {
 		inv.GPUs = append(inv.GPUs, node.GPU{UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: has.model, Index: i, MemBytes: 80 << 30, NUMA: -1})
 	}

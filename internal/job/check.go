@@ -30,6 +30,7 @@ func (d *decoder) checkSpec(n *node, s *Spec) {
 	d.checkGang(gn, g)
 	d.checkGroups(gn, s)
 	d.checkRanks(gn, g)
+	d.checkShared(gn, s)
 	d.checkWhen(gn, s)
 	d.checkReuse(gn, s)
 	d.checkData(gn, s)

@@ -13,6 +13,7 @@ type Gbatch struct {
 	ImageAlias           string         `json:"imageAlias,omitempty"`      // a name in the site's table, instead of request.docker.image
 	Nodes                int            `json:"nodes,omitempty"`           // ranks of a gang; 0 and 1: one
 	OtherGroups          []Group        `json:"otherGroups,omitempty"`     // of a gang: ranks after those, which ask for other amounts or run something else
+	RanksPerNode         int            `json:"ranksPerNode,omitempty"`    // so many of them, of all groups, may be on one node; 0 and 1: each has one of its own
 	OfRanks              []Own          `json:"ofRanks,omitempty"`         // names and variables of each rank; empty: it has none of its own
 	StartOrder           string         `json:"startOrder,omitempty"`      // of a gang: any (empty), master-first, workers-first
 	StopWhen             string         `json:"stopWhen,omitempty"`        // of a gang: all-done (empty), master-done

@@ -21,6 +21,7 @@ var gbatchFields = []field[Gbatch]{
 	{"ofRanks", readRanks, false},
 	{"startOrder", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StartOrder, oneOf(MasterFirst, WorkersFirst)) }, false},
 	{"stopWhen", func(d *decoder, n *node, g *Gbatch) { d.str(n, &g.StopWhen, oneOf(MasterDone)) }, false},
+	{"ranksPerNode", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.RanksPerNode, 1, maxNodes) }, false},
 	{"stopRanks", func(d *decoder, n *node, g *Gbatch) { d.integer(n, &g.StopRanks, 1, maxNodes) }, false},
 	{"launch", func(d *decoder, n *node, g *Gbatch) {
 		g.Launch = &Launch{}

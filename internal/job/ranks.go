@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"gbatch/internal/document"
@@ -77,6 +78,32 @@ func (d *decoder) checkRanks(gn *node, g *Gbatch) {
 		if g.Launch != nil && len(o.Hosts) > 0 {
 			d.ProblemAt(gn, "ofRanks", fmt.Sprintf("[%d].hosts cannot be combined with \"launch\": ranks of a batch script have the names of their nodes", i), "remove one of them")
 			return
+		}
+	}
+}
+
+// checkShared finds what ranks cannot have that share a node.
+func (d *decoder) checkShared(gn *node, s *Spec) {
+	g := s.gbatch()
+	share := func(gpus float64) bool { return gpus != math.Trunc(gpus) }
+	parts := share(s.Request.Resources.GPUs)
+	for i := range g.OtherGroups {
+		parts = parts || share(g.OtherGroups[i].GPUs)
+	}
+	for _, c := range []struct {
+		is         bool
+		what, hint string
+	}{
+		{g.ranks() < 2, "a job of one rank", "set \"nodes\", or remove it"},
+		{g.Launch != nil, "\"launch\", which shares tasks out to nodes", "say in launch how many tasks a node has"},
+		{g.Exclusive || g.Privileged, "a job that has its nodes to itself", "remove it, or exclusive and privileged"},
+		{g.AllMemory, "\"allMemory\"", "write how much each rank needs in cpuMemoryGb"},
+		{s.Request.Resources.GPUs < 0, "request.resources.gpus -1, all GPUs of a node", "write how many each rank needs"},
+		{parts, "a part of a GPU", "ask for whole GPUs"},
+		{g.Network == NetworkHost, "network \"host\", in which two ranks would want the same ports", "remove one of them"},
+	} {
+		if c.is && g.RanksPerNode > 1 {
+			d.ProblemAt(gn, "ranksPerNode", "cannot be combined with "+c.what, c.hint)
 		}
 	}
 }

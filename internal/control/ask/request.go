@@ -36,7 +36,7 @@ func (r Rules) shape(project string, spec *job.Spec) *sched.Shape {
 		g = &job.Gbatch{}
 	}
 	shape := &sched.Shape{
-		Nodes:    max(g.Nodes, 1),
+		Nodes: max(g.Nodes, 1), PerNode: g.RanksPerNode,
 		MilliCPU: int64(res.CPUs) * 1000, MemMiB: (spec.MemoryBytes() + 1<<20 - 1) >> 20,
 		AllGPUs: res.GPUs < 0, Exclusive: g.Exclusive || g.Privileged, AllMem: g.AllMemory,
 		Cluster: res.ClusterID, Node: res.SlaveName,
@@ -46,14 +46,17 @@ func (r Rules) shape(project string, spec *job.Spec) *sched.Shape {
 
 		AnyFeatures: g.AnyFeatures, NodeNames: g.NodeNames, ExcludeNodes: g.ExcludeNodes, Storage: storage(spec), Licenses: licenses(g.Licenses),
 	}
-	for i := range g.OtherGroups {
-		shape.Groups = append(shape.Groups, group(spec, &g.OtherGroups[i]))
-	}
 	if len(p.Clusters) == 1 && shape.Cluster == 0 {
 		shape.Cluster = p.Clusters[0]
 	}
 	if res.GPUs > 0 {
 		shape.MilliGPU = milliGPU(res.GPUs)
+	}
+	for i := range g.OtherGroups {
+		shape.Join(group(spec, &g.OtherGroups[i]))
+	}
+	if shape.OneOnANode() { // by the site's tables, as the document itself would be refused
+		shape.PerNode = 0
 	}
 	return shape
 }

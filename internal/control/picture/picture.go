@@ -64,7 +64,7 @@ func Node(n *state.Node) sched.Node {
 	inv := n.Inventory
 	s := sched.Node{
 		Name: n.Name, Cluster: inv.Cluster, MilliCPU: int64(inv.CPUs) * 1000, MemMiB: inv.MemBytes >> 20,
-		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Partitions: n.Partitions, Features: slices.Concat(inv.Features, need.Has(inv)), AllowShare: inv.AllowShare,
+		DiskMiB: inv.DiskBytes >> 20, CUDA: inv.CUDA, Partitions: n.Partitions, Features: slices.Concat(inv.Features, need.Has(inv)), AllowShare: inv.AllowShare, Apart: !inv.Together,
 	}
 	if inv.Storage != nil {
 		s.Storage = make([]sched.Root, len(inv.Storage))

@@ -22,6 +22,16 @@ func With(at *state.Attempt, i int, edit func(*state.Rank)) *state.Attempt {
 	return &b
 }
 
+// Nodes are those of an attempt, each once, in the order of the ranks.
+func Nodes(at *state.Attempt) (names []string) {
+	for _, r := range at.Ranks {
+		if !slices.Contains(names, r.Alloc.Node) {
+			names = append(names, r.Alloc.Node)
+		}
+	}
+	return names
+}
+
 // Started is when the program of a rank that runs, or ran, began.
 func Started(now sched.Time, r state.Rank) sched.Time {
 	if r.Begun > 0 {

@@ -422,6 +422,7 @@ export type Gbatch = {
   privileged?: boolean
   progressFile?: string
   qos?: string
+  ranksPerNode?: number
   replace?: boolean
   requireProgress?: boolean
   retry?: Retry
@@ -518,6 +519,7 @@ export type Inventory = {
   several?: boolean
   simulated?: boolean
   storage: Array<Root> | null
+  together?: boolean
   version: string
 }
 
