@@ -138,7 +138,7 @@ spec:
 `
 
 // TestPodsFindEachOther runs jobs of Kubernetes whose pods look for each other by name: of an
-// indexed job, of a set, of PyTorch's operator and of Volcano.
+// indexed job, of a set, of PyTorch's operator and of Volcano; the first two ask for nodes of their own.
 func TestPodsFindEachOther(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 3})
 	alone := s.file(strings.NewReplacer("IMAGE", image, "completions: 2", "completions: 1", "parallelism: 2", "parallelism: 1",
@@ -148,15 +148,16 @@ func TestPodsFindEachOther(t *testing.T) {
 		"first.default.svc.cluster.local first.default.svc first.default first\n", s.must("glog", alone); got != want {
 		t.Errorf("a pod alone is known as %q, want %q", got, want)
 	}
+	apart := "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {job-name: meet}}}]}}\n      subdomain: mesh"
 	for _, tc := range []struct {
 		name, manifest string
 		nodes          int
 		want           []string
 	}{
-		{"indexed", podsIndexed, 2, []string{"full", "meet-1/meet-1.mesh.default.svc.cluster.local", "service"}},
-		{"set", podsOfSet, 3, []string{"hand 0 set-hand-0-0", "hand 1 set-hand-1-0"}},
-		{"torch", strings.ReplaceAll(podsOfTorch, "TEMPLATE", torchTemplate), 3, []string{"1 of 3 node 1", "2 of 3 node 2"}},
-		{"volcano", podsOfVolcano, 3, []string{"0 of 2 vc-hand-0", "1 of 2 vc-hand-1"}},
+		{"indexed", strings.Replace(podsIndexed, "subdomain: mesh", apart, 1), 2, []string{"full", "meet-1/meet-1.mesh.default.svc.cluster.local", "service"}},
+		{"set", strings.Replace(podsOfSet, "{name: set}", "{name: set, annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: kubernetes.io/hostname}}", 1), 3, []string{"hand 0 set-hand-0-0", "hand 1 set-hand-1-0"}},
+		{"torch", strings.ReplaceAll(podsOfTorch, "TEMPLATE", torchTemplate), 1, []string{"1 of 3 node 1", "2 of 3 node 2"}},
+		{"volcano", podsOfVolcano, 1, []string{"0 of 2 vc-hand-0", "1 of 2 vc-hand-1"}},
 	} {
 		id := s.file(strings.ReplaceAll(tc.manifest, "IMAGE", image))
 		s.well(id)

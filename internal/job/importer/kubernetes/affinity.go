@@ -88,7 +88,7 @@ func (k *manifest) expect(d *decoder, e expression) {
 		}
 		k.labelled.memoryGB = max(k.labelled.memoryGB, mib>>10+1)
 		d.Note(e.at, fmt.Sprintf("is understood as GPUs with %d GiB or more", mib>>10+1))
-	case e.operator == "Exists" && (ofModel(e.key) || e.key == gpuMemoryLabel || e.key == gpuPresentLabel || e.key == "nvidia.com/gpu.count"):
+	case e.operator == "Exists" && (products.OfModel(e.key) || e.key == gpuMemoryLabel || e.key == gpuPresentLabel || e.key == "nvidia.com/gpu.count"):
 		k.labelled.present = append(k.labelled.present, e)
 	case e.operator == "Exists":
 		d.Problem(e.at, "asks whether a label exists, which is not supported", "use operator In with the label's values")
@@ -179,18 +179,9 @@ func ofEveryNode(label string) bool {
 	return false
 }
 
-// ofModel says that a label names the model of a node's GPUs.
-func ofModel(label string) bool {
-	switch label {
-	case "nvidia.com/gpu.product", products.GKE, "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
-		return true
-	}
-	return false
-}
-
 // ownMeaning says that a label is no feature here.
 func ownMeaning(label string) bool {
-	return ofModel(label) || ofEveryNode(label) || label == "kubernetes.io/hostname" || label == gpuMemoryLabel
+	return products.OfModel(label) || ofEveryNode(label) || label == "kubernetes.io/hostname" || label == gpuMemoryLabel
 }
 
 // require asks for nodes whose label has one of the values.
@@ -205,7 +196,7 @@ func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 		k.labelled.present = append(k.labelled.present, expression{key: label, operator: "In", values: values, at: n})
 	case label == "kubernetes.io/hostname":
 		g.NodeNames = append(g.NodeNames, values...)
-	case ofModel(label):
+	case products.OfModel(label):
 		var models []string
 		for _, v := range values {
 			models = append(models, products.OfLabel(label, v)...)

@@ -10,6 +10,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/importer/kubernetes/names"
 	"gbatch/internal/job/sizes"
 )
 
@@ -286,7 +287,7 @@ func (c *container) podField(d *decoder, n *node, path string) (string, bool) {
 	if kind, key, ok := bracketed(path); ok {
 		if c.ofPods[key] {
 			c.askedLabels[key] = true
-			return dynamic("$(" + labelVariable(key) + ")")
+			return dynamic("$(" + names.LabelVariable(key) + ")")
 		}
 		switch key {
 		case indexField:

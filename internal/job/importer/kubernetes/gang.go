@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 )
 
 // A job whose pods find each other becomes a gang: its pods are ranks that start together,
-// each on a node of its own, with the names that they have in a cluster.
+// with the names that they have in a cluster. They may share nodes, as there.
 
 // part is pods that are made by one template.
 type part struct {
@@ -71,13 +72,32 @@ func (k *manifest) ranks(d *decoder, parts []*part) {
 	if spec.Gbatch.Nodes = groups[0].Nodes; pods < 2 {
 		spec.Gbatch.Nodes = 0
 	} else {
-		d.Note(k.jobSpec, fmt.Sprintf("has pods that find each other: they are %d ranks, which start together, each on a node of its own; one that fails ends the others", pods))
+		where := "each on a node of its own"
+		if k.mayShare(parts) {
+			spec.Gbatch.RanksPerNode, where = pods, "and may share nodes"
+			d.Becomes("gbatch.ranksPerNode", parts[0].at)
+		}
+		d.Note(k.jobSpec, fmt.Sprintf("has pods that find each other: they are %d ranks, which start together, %s; one that fails ends the others", pods, where))
 	}
 	d.Becomes("gbatch.nodes", parts[0].at)
 	d.Becomes("gbatch.otherGroups", parts[0].at)
 	d.Becomes("gbatch.ofRanks", parts[0].at)
 	k.serve(d, parts)
 	k.spec = *spec
+}
+
+// exclusiveTopology keeps jobs of a set on nodes of their own, where it names them by hostname.
+const exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+// mayShare says whether pods may be on one node, as far as the file says and ranks can: in a
+// node's network they would take each other's ports.
+func (k *manifest) mayShare(parts []*part) bool {
+	apart := func(m *manifest) bool {
+		g := m.spec.Gbatch
+		gpus := m.spec.Request.Resources.GPUs
+		return m.singly || g.Network == job.NetworkHost || g.Exclusive || g.Privileged || gpus != math.Trunc(gpus) || g.Labels[exclusiveTopology] == byHost
+	}
+	return !apart(k) && !slices.ContainsFunc(parts, func(p *part) bool { return apart(p.k) })
 }
 
 // maxOtherParts is how many groups a native job has beside the first.
@@ -92,7 +112,7 @@ func (k *manifest) rankOf(p *part, one pod, shared map[string]string) job.Own {
 	for name, value := range p.k.spec.Request.Docker.Environment {
 		if _, all := shared[name]; !all {
 			for label := range p.k.askedLabels { // variables of a rank do not know each other
-				value = strings.ReplaceAll(value, "$("+labelVariable(label)+")", one.labels[label])
+				value = strings.ReplaceAll(value, "$("+names.LabelVariable(label)+")", one.labels[label])
 			}
 			o.Environment[name] = value
 		}
@@ -101,21 +121,9 @@ func (k *manifest) rankOf(p *part, one pod, shared map[string]string) job.Own {
 		o.Environment[name] = value
 	}
 	for label := range p.k.askedLabels {
-		o.Environment[labelVariable(label)] = one.labels[label]
+		o.Environment[names.LabelVariable(label)] = one.labels[label]
 	}
 	return o
-}
-
-const labelPrefix = "POD_LABEL_"
-
-// labelVariable tells a rank a label that only its pod has.
-func labelVariable(label string) string {
-	return labelPrefix + strings.Map(func(c rune) rune {
-		if c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
-			return c
-		}
-		return '_'
-	}, strings.ToUpper(label))
 }
 
 // commonVariables are those that all parts have with one value.
@@ -139,7 +147,7 @@ func ofAll(shared map[string]string, ranks []job.Own) map[string]string {
 	for _, name := range slices.Sorted(maps.Keys(ranks[0].Environment)) {
 		value := ranks[0].Environment[name]
 		differs := func(o job.Own) bool { v, has := o.Environment[name]; return !has || v != value }
-		if strings.HasPrefix(name, labelPrefix) || foreign.IsTaskVariable(name) || slices.ContainsFunc(ranks, differs) {
+		if strings.HasPrefix(name, names.LabelPrefix) || foreign.IsTaskVariable(name) || slices.ContainsFunc(ranks, differs) {
 			continue
 		}
 		foreign.Set(&shared, name, value)

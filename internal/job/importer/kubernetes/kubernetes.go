@@ -75,6 +75,7 @@ type manifest struct {
 	spreads    []*node   // constraints on how pods are spread over nodes
 	nearTerms  []podTerm // pods beside which this job's must run
 	apartTerms []podTerm // pods beside which they may not
+	singly     bool      // of pods that find each other: each has a node of its own
 	labelled   gpuLabels
 
 	rdmaNodes []*node // where devices of fast networks are asked for

@@ -104,6 +104,8 @@ func (k *manifest) holds(e expression) bool {
 	}
 }
 
+const byHost = "kubernetes.io/hostname"
+
 const ownNode = "is kept: each of these pods has a node of its own"
 
 const indexLabel = "batch.kubernetes.io/job-completion-index" // another for each pod
@@ -128,10 +130,11 @@ func (k *manifest) podLabel(key string) (value string, has bool) {
 
 // neighbours decides on the pods that the job's must or may not be beside; several says
 // that some of its own run at once, on nodes that gbatch chooses for each, and together that
-// each of these is a rank with a node of its own.
+// each of these is a rank.
 func (k *manifest) neighbours(d *decoder, several, together bool) {
 	for _, n := range k.spreads {
-		if key := n.Given("topologyKey"); together && key != nil && key.Text == "kubernetes.io/hostname" {
+		if key := n.Given("topologyKey"); together && key != nil && key.Text == byHost {
+			k.singly = true
 			d.Note(n, ownNode)
 		} else {
 			d.Problem(n, "is not supported", "name nodes with nodeSelector")
@@ -139,6 +142,7 @@ func (k *manifest) neighbours(d *decoder, several, together bool) {
 	}
 	for _, t := range k.apartTerms {
 		if together && k.own(t) {
+			k.singly = true
 			d.Note(t.at, ownNode)
 			continue
 		}
@@ -153,7 +157,7 @@ func (k *manifest) neighbours(d *decoder, several, together bool) {
 		switch {
 		case t.foreign || !k.own(t):
 			d.Problem(t.at, "is about pods of other jobs, beside which gbatch places no job", "name nodes with nodeSelector")
-		case together && t.topology != "kubernetes.io/hostname":
+		case together && t.topology != byHost:
 			d.Note(t.at, "is not used: where nodes are near each other is the site's, and gbatch chooses them")
 		case several:
 			d.Problem(t.at, "keeps pods on one node, and tasks of a job may be on several", "name the node with nodeSelector and kubernetes.io/hostname")

@@ -80,3 +80,16 @@ func (p *Patterns) Connects(text, variable, service string) bool {
 
 // InCluster are the names of a text that only a cluster knows.
 func (p *Patterns) InCluster(text string) []string { return p.inCluster.FindAllString(text, -1) }
+
+// LabelPrefix begins the names of variables that tell a rank labels of its pod.
+const LabelPrefix = "POD_LABEL_"
+
+// LabelVariable tells a rank a label that only its pod has.
+func LabelVariable(label string) string {
+	return LabelPrefix + strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '_'
+	}, strings.ToUpper(label))
+}

@@ -67,3 +67,12 @@ func Text(models []string) string {
 	}
 	return strings.Join(names, " or ")
 }
+
+// OfModel says that a label names the model of a node's GPUs.
+func OfModel(label string) bool {
+	switch label {
+	case "nvidia.com/gpu.product", GKE, "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator":
+		return true
+	}
+	return false
+}
