@@ -22,7 +22,6 @@ held=$(exec 7>&1; srun -n1 -N1 echo held); echo $held
 srun -K sh -c '[ $SLURM_PROCID = 2 ] && exit 9; sleep 1000'; echo kill $?
 srun -n 4 sh -c '[ $SLURM_PROCID = 2 ] && exit 9; echo goes on $SLURM_PROCID' | sort; echo
 srun -W 1 sh -c '[ $SLURM_PROCID = 1 ] && exit 0; sleep 1000'; echo wait $?
-srun -t 0:01 -n1 -N1 sleep 1000; echo time $?
 srun -n 2 -N 2 sh -c 'trap "echo got it; exit 6" USR1; touch up-$SLURM_PROCID; while :; do sleep 0.1; done' & pid=$!
 until [ -e up-0 ] && [ -e up-1 ]; do sleep 0.1; done; kill -USR1 $pid; wait $pid; echo signal $?
 srun -n 2 -N 2 sh -c 'touch term-$SLURM_PROCID; exec sleep 1000' & pid=$!
@@ -41,10 +40,22 @@ srun -n1 -N1 -c 1 --exact nproc
 			got = append(got, l)
 		}
 	}
-	want := []string{"held", "kill 143", "goes on 0", "goes on 1", "goes on 3", "wait 137", "time 143", "got it", "got it", "signal 6", "term 143",
+	want := []string{"held", "kill 143", "goes on 0", "goes on 1", "goes on 3", "wait 137", "got it", "got it", "signal 6", "term 143",
 		"0: 0 of 0", "1: 1 1", "2: 2 2", "3: 3 3", "none 1", "out", "err", "1"}
 	if diff := cmp.Diff(want, got); diff != "" || endOf(d) != finished {
 		t.Errorf("(-want +got):\n%s\n%s\n%s", diff, s.must("glog", id), describe(d))
+	}
+}
+
+// TestSrunTimeLimit: a step ends at its limit, which is a minute at least, as Slurm counts these.
+func TestSrunTimeLimit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{})
+	id := s.file("#!/bin/sh\n#SBATCH --image=" + image + " --mem=128M\nsrun -t 0:01 sleep 1000; echo time $?\n")
+	poll(3*patience, func() bool { return s.job(id).State.Final() })
+	d := s.wait(id)
+	if out := s.must("glog", id); !strings.HasSuffix(out, "\ntime 143\n") || endOf(d) != finished || d.Ended.Sub(d.Started) < time.Minute {
+		t.Errorf("%s\n%s", out, describe(d))
 	}
 }
 

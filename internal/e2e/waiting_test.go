@@ -67,7 +67,7 @@ func TestWaitedEnds(t *testing.T) {
 		begin(name, map[string]int{"limited": 1, "trapped": 0, "answered": 5}[name], "-t", "1", "--wrap", script)
 		id := running(name)
 		eventually(t, name+" listens", func() bool { return s.run("glog", id).out != "" })
-		slurm("scontrol update TimeLimit=0:01 JobId=" + id)
+		s.must("gqueue", "update", id, "--time=1s")
 	}
 	first := slurm("sbatch -Q --parsable --mem=1G --hold --wrap true")
 	begin("never", 1, "-d", "afterok:"+first, "--wrap", "true") // waits for ever with Slurm, or 0

@@ -50,15 +50,28 @@ func (o *Log) whyNothing(d *api.JobDetail) string {
 	case try == nil:
 		return fmt.Sprintf("job %s is %s and has written nothing", id, d.State)
 	}
-	for _, r := range try.Ranks {
-		if r.Exit != nil && r.Exit.StartedMS == 0 {
-			return fmt.Sprintf("try %d of job %s wrote nothing, as its program never began: %s", try.Attempt, id, cmp.Or(r.Exit.Message, d.ReasonText, string(r.Exit.Reason)))
-		}
+	if r := o.neverBegan(try); r != nil {
+		return fmt.Sprintf("try %d of job %s wrote nothing, as its program never began: %s", try.Attempt, id, cmp.Or(r.Exit.Message, d.ReasonText, string(r.Exit.Reason)))
 	}
 	if try.End.IsZero() {
 		return fmt.Sprintf("job %s is %s and its program has written nothing yet to its standard output or error", id, d.State)
 	}
 	return fmt.Sprintf("the program of job %s wrote nothing to its standard output or error in its try %d", id, try.Attempt)
+}
+
+// neverBegan is the first of the ranks whose log was asked for, where the program of none
+// of them began; else nil.
+func (o *Log) neverBegan(try *api.Attempt) (first *api.Rank) {
+	for i, r := range try.Ranks {
+		if !o.All && i != o.Rank {
+			continue
+		}
+		if r.Exit == nil || r.Exit.StartedMS != 0 {
+			return nil
+		}
+		first = cmp.Or(first, &r)
+	}
+	return first
 }
 
 // attempt is the one whose log was asked for, nil if it is not known.

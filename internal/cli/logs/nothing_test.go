@@ -18,6 +18,8 @@ func TestLogSaysWhyNothing(t *testing.T) {
 	silent := tries(job.Finished, 1)
 	never := tries(job.Failed, 1)
 	never.Attempts[0].Ranks[0].Exit = &node.Exit{Code: 255, Reason: job.ImagePull, Message: "there is no image busybox:99"}
+	other := tries(job.Finished, 1)
+	other.Attempts[0].Ranks = append(other.Attempts[0].Ranks, api.Rank{Exit: &node.Exit{Message: "rank 0 is done on n1: the others are ended"}})
 	for name, tc := range map[string]struct {
 		o    Log
 		text string
@@ -25,15 +27,18 @@ func TestLogSaysWhyNothing(t *testing.T) {
 		out  string
 		said string
 	}{
-		"written":       {Log{}, "hello\n", silent, "hello\n", ""},
-		"silent":        {Log{}, "", silent, "", "wrote nothing to its standard output or error in its try 1"},
-		"never began":   {Log{}, "", never, "", "its program never began: there is no image busybox:99"},
-		"runs":          {Log{}, "", tries(job.Running, 1), "", "has written nothing yet"},
-		"not since":     {Log{Since: "10m"}, "", silent, "", "has written nothing since 10m"},
-		"grep":          {Log{Grep: "^l.ss"}, "epoch 1\nloss 3\nno loss\nless", silent, "loss 3\nless", ""},
-		"grep, none":    {Log{Grep: "nan"}, "epoch 1\n", silent, "", `no line of the log matches "nan"`},
-		"grep, silent":  {Log{Grep: "nan"}, "", silent, "", "wrote nothing"},
-		"grep of ranks": {Log{Grep: "^l", All: true}, "epoch 1\nloss 3\n", silent, "0: loss 3\n", ""},
+		"written":            {Log{}, "hello\n", silent, "hello\n", ""},
+		"silent":             {Log{}, "", silent, "", "wrote nothing to its standard output or error in its try 1"},
+		"never began":        {Log{}, "", never, "", "its program never began: there is no image busybox:99"},
+		"another never":      {Log{}, "", other, "", "the program of job 12 wrote nothing"},
+		"another never, all": {Log{All: true}, "", other, "", "the program of job 12 wrote nothing"},
+		"that one never":     {Log{Rank: 1}, "", other, "", "never began: rank 0 is done on n1"},
+		"runs":               {Log{}, "", tries(job.Running, 1), "", "has written nothing yet"},
+		"not since":          {Log{Since: "10m"}, "", silent, "", "has written nothing since 10m"},
+		"grep":               {Log{Grep: "^l.ss"}, "epoch 1\nloss 3\nno loss\nless", silent, "loss 3\nless", ""},
+		"grep, none":         {Log{Grep: "nan"}, "epoch 1\n", silent, "", `no line of the log matches "nan"`},
+		"grep, silent":       {Log{Grep: "nan"}, "", silent, "", "wrote nothing"},
+		"grep of ranks":      {Log{Grep: "^l", All: true}, "epoch 1\nloss 3\n", silent, "0: loss 3\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := clitest.Start(t, &clitest.Fake{

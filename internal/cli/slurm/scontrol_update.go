@@ -196,7 +196,7 @@ func (c *control) updateJobs(ctx context.Context, ids []string, s settings) erro
 		change.LimitS = limit
 	}
 	if v, ok := s.take("timemin"); ok {
-		d, limited, err := times.ParseTimeLimit(v)
+		d, limited, err := times.ParseSlurmLimit(v)
 		if err == nil && !limited && v != "0" {
 			err = errors.New("want the least limit that will do, or 0 for none")
 		}
@@ -235,7 +235,7 @@ func (c *control) timeLimit(ctx context.Context, ids []string, text string) (int
 	case strings.HasPrefix(text, "-"):
 		sign = -1
 	}
-	d, limited, err := times.ParseTimeLimit(strings.TrimLeft(text, "+-"))
+	d, limited, err := times.ParseSlurmLimit(strings.TrimLeft(text, "+-"))
 	if err == nil && !limited {
 		err = errors.New("there is no way to take a limit away: give a long one")
 	}

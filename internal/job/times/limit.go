@@ -49,6 +49,13 @@ func ParseTimeLimit(s string) (d Duration, ok bool, err error) {
 	return min(Duration(seconds), MaxDuration), true, nil
 }
 
+// ParseSlurmLimit is ParseTimeLimit with whole minutes, in which Slurm counts: what is
+// more than some of them is a minute more.
+func ParseSlurmLimit(s string) (d Duration, ok bool, err error) {
+	d, ok, err = ParseTimeLimit(s)
+	return min((d+59)/60*60, MaxDuration/60*60), ok, err
+}
+
 // ParseLimit reads a time limit as people write it on a command line: as Slurm does,
 // where a number alone is of minutes, or as a Duration.
 func ParseLimit(text string) (d Duration, ok bool, err error) {

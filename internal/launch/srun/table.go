@@ -201,6 +201,7 @@ func setTime(o *options, v string) error {
 	default:
 		return errors.New("has too many parts")
 	}
+	o.limitS = (o.limitS + 59) / 60 * 60 // as Slurm, which counts minutes
 	return nil
 }
 

@@ -130,7 +130,7 @@ func (r *run) exited(w *watch, l *link, task int, x launch.Exit) {
 	if bad {
 		w.tell.Reset(tellAfter)
 	}
-	if bad && r.o.killBad && !r.killed && r.ended.left > 0 {
+	if bad && r.o.killBad && !r.ending && r.ended.left > 0 {
 		r.ended.tell()
 		fmt.Fprintf(os.Stderr, "srun: Terminating StepId=%d.%d\n", r.info.Job, r.layout.Step)
 		r.abort(w, killWait)

@@ -15,6 +15,7 @@ const defaultMemoryPerCore = 4 << 10
 // speak of tasks, cores, GPUs and the whole job.
 func (s *script) amounts() {
 	r, g := &s.spec.Request.Resources, s.spec.Gbatch
+	countNodes(s)
 	s.spread()
 	gpus := s.gpuCount()
 	if s.nodes > 1 {
@@ -49,6 +50,28 @@ func (s *script) amounts() {
 		s.problem(0, "--nodelist", fmt.Sprintf("names %d nodes, and the job needs %d", len(list), s.nodes), "name more, or remove it")
 	} else if len(list) > s.nodes {
 		s.note(0, "--nodelist", fmt.Sprintf("names %d nodes, of which the job gets any %d", len(list), s.nodes))
+	}
+}
+
+// countNodes decides how many nodes a job has of those that --nodes allows, by how many
+// its tasks need and can be on.
+func countNodes(s *script) {
+	if !s.nodesGiven {
+		return
+	}
+	least := s.nodes
+	if s.tasks > 0 && s.tasksPerNode > 0 {
+		s.nodes = max(s.nodes, (s.tasks+s.tasksPerNode-1)/s.tasksPerNode)
+	}
+	switch {
+	case s.nodes > s.mostNodes:
+		s.problem(0, "--ntasks", fmt.Sprintf("%d tasks with %d on a node need %d nodes, and --nodes allows %d: sbatch refuses that too", s.tasks, s.tasksPerNode, s.nodes, s.mostNodes), "make these three agree")
+		s.nodes = least
+	case s.tasks > 0 && s.tasks < s.nodes:
+		s.note(0, "--nodes", fmt.Sprintf("is %d, and with %d tasks the job gets %[2]d, as with sbatch", s.nodes, s.tasks))
+		s.nodes = s.tasks
+	case s.mostNodes > least:
+		s.note(0, "--nodes", fmt.Sprintf("is a range, of which the least that will do is used: %d", s.nodes))
 	}
 }
 

@@ -69,16 +69,16 @@ const maxNodes = 10_000
 func (s *script) nodeCount(v string) error {
 	low, high, ranged := strings.Cut(v, "-")
 	n, err := wholeNumber(low)
+	most := n
 	if err != nil || n < 1 || n > maxNodes {
 		return errors.New("want a number of nodes, or LEAST-MOST")
 	}
 	if ranged {
-		if most, err := wholeNumber(high); err != nil || most < n {
+		if most, err = wholeNumber(high); err != nil || most < n {
 			return errors.New("want LEAST-MOST")
 		}
-		s.note(0, "--nodes", fmt.Sprintf("is a range, of which the least is used: %d", n))
 	}
-	s.nodes, s.nodesGiven = int(n), true
+	s.nodes, s.mostNodes, s.nodesGiven = int(n), int(min(most, maxNodes)), true
 	return nil
 }
 
@@ -119,17 +119,13 @@ func (s *script) licenses(v string) error {
 }
 
 func (s *script) timeLimit(v string) error {
-	d, limited, err := times.ParseTimeLimit(v)
+	d, limited, err := times.ParseSlurmLimit(v)
 	if err != nil {
 		return err
 	}
 	if !limited {
 		s.note(0, "--time", "is no limit: the site's longest is used")
 		return nil
-	}
-	if d < 60 {
-		s.note(0, "--time", "is less than a minute: one minute is used")
-		d = 60
 	}
 	s.spec.Request.Scheduling.MaxDuration = d
 	s.spec.Gbatch.LimitScope = job.LimitAttempt // Slurm counts anew after a requeue

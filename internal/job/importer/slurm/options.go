@@ -347,11 +347,11 @@ func (s *script) forgetGPUs() {
 
 // minimum reads --time-min.
 func minimum(v string) (job.Duration, error) {
-	d, limited, err := times.ParseTimeLimit(v)
+	d, limited, err := times.ParseSlurmLimit(v)
 	if err == nil && !limited {
 		err = errors.New("want a length of time")
 	}
-	return max(d, 60), err
+	return d, err
 }
 
 // parsed sets what a value means.

@@ -95,6 +95,7 @@ type script struct {
 	notes    []job.Note
 
 	nodes        int
+	mostNodes    int // that --nodes allows
 	nodesGiven   bool
 	tasks        int // --ntasks; 0: not given
 	tasksPerNode int // -1: not given

@@ -17,11 +17,11 @@ var surroundings = Options{Now: 1772443800000, Zone: time.FixedZone("CET", 3600)
 
 func TestSlurmTime(t *testing.T) {
 	for text, want := range map[string]string{
-		"90": "90 minutes", "1:30": "90 seconds", "1:2:3": "3723 seconds", "2-3": "51 hours", "1-0:30": "1470 minutes", "1-2:3:4": "93784 seconds",
+		"90": "90 minutes", "1:30": "2 minutes", "0:01": "1 minute", "90:01": "91 minutes", "1:2:3": "63 minutes", "2-3": "51 hours", "1-0:30": "1470 minutes", "1-2:3:4": "1564 minutes",
 		"UNLIMITED": "none", "infinite": "none", "0": "none", "0:00": "none", "": "error", "1-": "1 day", "-": "error", "x": "error", "1:2:3:4": "error", "-5": "error", "1-1:1:1:1": "error",
 		"999999999999": "3650 days",
 	} {
-		d, limited, err := times.ParseTimeLimit(text)
+		d, limited, err := times.ParseSlurmLimit(text)
 		got := d.String()
 		switch {
 		case err != nil:
@@ -88,6 +88,11 @@ func TestSlurmAmounts(t *testing.T) {
 		"--gres=gpu:a100 --mem=1G":                                    {1, 1, 1, 1},
 		"--gpus=4 --ntasks-per-gpu=2 --mem=1G":                        {1, 8, 1, 4},
 		"-N 2-4 --mem=1G":                                             {2, 1, 1, 0},
+		"-N 2-4 -n 6 --ntasks-per-node=2 --mem=1G":                    {3, 2, 1, 0},
+		"-N 2 -n 3 --ntasks-per-node=2 --mem=1G":                      {2, 2, 1, 0},
+		"-N 4 -n 2 --mem=1G":                                          {2, 1, 1, 0},
+		"-N 4 -n 2 --ntasks-per-node=1 --mem=1G":                      {2, 1, 1, 0},
+		"-N 3 -n 2 --ntasks-per-node=2 --mem=1G":                      {2, 2, 1, 0},
 		"--mem=1":                                                     {1, 1, 1, 0},
 		"--mem=0 -c 8":                                                {1, 8, 1, 0},
 		"--mem-per-cpu=0 -c 8":                                        {1, 8, 1, 0},
@@ -120,7 +125,7 @@ func TestSlurmAmounts(t *testing.T) {
 	}
 	for _, options := range []string{"-N 3 --gpus=4", "--gpus=2 --gres=gpu:1 -N 1", "--gpus=4 --gpus-per-node=8", "--gpus=12 --gpus-per-node=8",
 		"--gpus-per-node=8 --gpus-per-task=1 -n4 -N1", "--gpus-per-node=4 --gpus-per-task=1 -n8 -N1", "--gpus-per-node=4 --gpus-per-task=1 --ntasks-per-node=2", "--gpus=8 --gpus-per-task=1 -n4",
-		"--gpus=a100:8 --gpus-per-node=h100:8", "--gres=gpu:1,gpu:2", "--gres=nvme", "--gres=nvme:x", "--gres=fpga:1", "--exclusive=user", "--exclusive=mcs", "--mem-per-gpu=1G", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "--mem=1G --mem-per-gpu=1G"} {
+		"--gpus=a100:8 --gpus-per-node=h100:8", "--gres=gpu:1,gpu:2", "--gres=nvme", "--gres=nvme:x", "--gres=fpga:1", "--exclusive=user", "--exclusive=mcs", "--mem-per-gpu=1G", "--cpus-per-gpu=2 --cpus-per-task=3 -G 1", "-N 3 -w a,b", "-N 2 -n 8 --ntasks-per-node=1", "-N 1 -n 8 --ntasks-per-node=1", "-N 2-3 -n 7 --ntasks-per-node=2", "--mem=1G --mem-per-gpu=1G"} {
 		if _, err := Parse(fmt.Appendf(nil, "#!/bin/sh\n#SBATCH --image=a %s\n", options), surroundings); err == nil {
 			t.Errorf("%s was accepted", options)
 		}
