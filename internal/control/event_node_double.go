@@ -67,7 +67,9 @@ func (e NodeSync) older(s *step) {
 // knew records by which answer the node's disk is known with the ranks that have not begun there: see fit.Patience.Fresh.
 func (e NodeSync) knew(s *step) {
 	p := s.cfg.patience()
-	waits := func(r state.Rank) bool { return r.Alloc.Node == e.Name && p.Fresh(s.now, e.Knows) && !p.Fresh(s.now, r.Knew) }
+	waits := func(r state.Rank) bool {
+		return r.Alloc.Node == e.Name && p.Fresh(s.now, e.Knows) && !p.Fresh(s.now, r.Knew)
+	}
 	for _, num := range s.nodes.get(e.Name).Jobs {
 		j := s.jobs.get(num)
 		if at := ranks.Knew(j.Attempt, e.Knows, waits); at != j.Attempt {
