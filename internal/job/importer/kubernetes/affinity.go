@@ -123,7 +123,7 @@ func (k *manifest) expectAny(d *decoder, n *node, terms [][]expression) {
 			d.Problem(n, "has more terms than are supported", "keep fewer of them")
 			return
 		}
-		term = slices.DeleteFunc(slices.Clone(term), func(e expression) bool { return ofEveryNode(e.key) && e.operator == "In" })
+		term = slices.DeleteFunc(slices.Clone(term), func(e expression) bool { return products.OfEveryNode(e.key) && e.operator == "In" })
 		if len(term) == 0 {
 			return // it is true of every node
 		}
@@ -170,25 +170,16 @@ func sameLabel(terms [][]expression) *expression {
 	return all
 }
 
-// ofEveryNode says that a label is the same for all nodes, or is not looked at.
-func ofEveryNode(label string) bool {
-	switch label {
-	case "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
-		return true
-	}
-	return false
-}
-
 // ownMeaning says that a label is no feature here.
 func ownMeaning(label string) bool {
-	return products.OfModel(label) || ofEveryNode(label) || label == "kubernetes.io/hostname" || label == gpuMemoryLabel
+	return products.OfModel(label) || products.OfEveryNode(label) || label == "kubernetes.io/hostname" || label == gpuMemoryLabel
 }
 
 // require asks for nodes whose label has one of the values.
 func (k *manifest) require(d *decoder, n *node, label string, values []string) {
 	g := k.spec.Gbatch
 	switch {
-	case ofEveryNode(label):
+	case products.OfEveryNode(label):
 		if !slices.Contains(values, "linux") && !slices.Contains(values, "amd64") && !slices.Contains(values, "arm64") {
 			d.Problem(n, fmt.Sprintf("is %s, which no node is", document.Quote(strings.Join(values, ", "))), "")
 		}

@@ -35,7 +35,7 @@ type replicated struct {
 	replicas     int
 	completions  int
 	at, template *node
-	after        *node // it begins when another is ready
+	after        map[string]*node // it begins when these are ready
 	k            *manifest
 }
 
@@ -136,7 +136,7 @@ var setFailureFields = []field[jobSet]{
 func readReplicatedJobs(d *decoder, n *node, s *jobSet) {
 	named := map[string]bool{}
 	d.Elements(n, func(n *node) {
-		r := &replicated{replicas: 1, at: n, group: "default"}
+		r := &replicated{replicas: 1, at: n, group: "default", after: map[string]*node{}}
 		if !document.Object(d, n, replicatedFields, r) {
 			return
 		}
@@ -164,7 +164,9 @@ var replicatedFields = []field[replicated]{
 				d.Problem(n, "has a job begin when another has ended, and all of a set start together here", "submit them as jobs of their own, of which one waits for the other: gsubmit --dependency")
 				return
 			}
-			r.after = n
+			if name := n.Given("name"); name != nil {
+				r.after[name.Text] = n
+			}
 		})
 	}, false},
 }

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"gbatch/internal/job"
@@ -11,17 +13,20 @@ func (r *replicated) size() int { return r.replicas * r.completions }
 
 // order finds whose one pod begins before or after all others.
 func (s *jobSet) order(d *decoder) {
+	last := len(s.jobs) - 1
+	chain, two := s.inOrder != nil, last == 1
+	first := chain && two || !chain && !slices.ContainsFunc(s.jobs[1:], func(r *replicated) bool { return len(r.after) != 1 || r.after[s.jobs[0].name] == nil })
+	final := chain && two || !chain && len(s.jobs[last].after) == last && !slices.ContainsFunc(s.jobs[:last], func(r *replicated) bool { return len(r.after) > 0 })
 	for _, r := range s.jobs {
-		if r.after != nil && s.inOrder == nil {
-			s.inOrder = r.after
+		for _, name := range slices.Sorted(maps.Keys(r.after)) {
+			s.inOrder = cmp.Or(s.inOrder, r.after[name])
 		}
 	}
-	last := len(s.jobs) - 1
 	switch {
 	case s.inOrder == nil || last == 0:
-	case last == 1 && s.jobs[1].size() == 1 && !s.succeedsBy(s.jobs[0]):
+	case final && s.jobs[last].size() == 1 && !slices.ContainsFunc(s.jobs[:last], s.succeedsBy):
 		s.startOrder = job.WorkersFirst
-	case last == 1 && s.jobs[0].size() == 1 && !s.succeedsBy(s.jobs[1]):
+	case first && s.jobs[0].size() == 1 && !slices.ContainsFunc(s.jobs[1:], s.succeedsBy):
 		s.startOrder = job.MasterFirst
 	default:
 		d.Problem(s.inOrder, "has jobs begin one after the other, and here one pod can begin before or after all others",
@@ -40,7 +45,7 @@ func (s *jobSet) succeedsBy(r *replicated) bool {
 func (s *jobSet) leading(parts []*part) []*part {
 	var first, others []*part
 	for i, r := range s.jobs {
-		if s.succeedsBy(r) || i == 1 && s.startOrder == job.WorkersFirst {
+		if s.succeedsBy(r) || i == len(s.jobs)-1 && s.startOrder == job.WorkersFirst {
 			first = append(first, parts[i])
 		} else {
 			others = append(others, parts[i])

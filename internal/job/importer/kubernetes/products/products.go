@@ -76,3 +76,12 @@ func OfModel(label string) bool {
 	}
 	return false
 }
+
+// OfEveryNode says that a label is the same for all nodes, or is not looked at.
+func OfEveryNode(label string) bool {
+	switch label {
+	case "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
+		return true
+	}
+	return false
+}
