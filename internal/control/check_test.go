@@ -25,6 +25,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"charged for nothing": {func(c *Controller) { must(c.ledger.Begin(accounting.Charge{Project: "p", User: "u", MilliCPU: 1})) }, `user "u" in project "p" is charged`},
 		"not charged":         {func(c *Controller) { c.ledger.Charge(c.jobs.get(1), c.ledger.End) }, `user "ann" in project "vision" is charged`},
 		"counted wrong":       {func(c *Controller) { c.jobs.waiting++ }, "counted 1 queued jobs, kept count is 2"},
+		"counted by state":    {func(c *Controller) { c.jobs.get(1).State = job.Starting }, "counted 2 jobs, by state map[QUEUED:1 STARTING:1], kept counts are 2 and map[QUEUED:1 RUNNING:1]"},
 		"owned wrong":         {func(c *Controller) { c.jobs.owned.Put(nil, c.jobs.get(2)) }, "user ann is said to have {Jobs:3 "},
 		"number given":        {func(c *Controller) { c.jobs.next = 2 }, "job 2: the next one is to be 2"},
 		"job on no node":      {func(c *Controller) { c.nodes.leave("n1", &state.Job{Number: 1}) }, "job 1: node n1 and the job disagree"},

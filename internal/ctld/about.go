@@ -15,8 +15,6 @@ import (
 	"gbatch/internal/ctld/rules"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/ctld/streams"
-	"gbatch/internal/job"
-	"gbatch/internal/state"
 	"gbatch/internal/web"
 )
 
@@ -40,21 +38,13 @@ type statusInput struct{}
 
 func (s *about) status(ctx context.Context, _ *statusInput) (*api.Status, error) {
 	id := access.Caller(ctx)
-	out := api.Status{Version: Version, Started: s.started, You: id.User, Role: string(id.Role), Jobs: countJobs(s.loop.View())}
+	out := api.Status{Version: Version, Started: s.started, You: id.User, Role: string(id.Role), Jobs: s.loop.View().States()}
 	for _, p := range s.rules.Now().Projects {
 		if s.rights.SeesProject(id, p.Name) {
 			out.Projects = append(out.Projects, p.Name)
 		}
 	}
 	return &out, nil
-}
-
-func countJobs(v *state.View) map[job.State]int {
-	out := map[job.State]int{}
-	for j := range v.All() {
-		out[j.Status()]++
-	}
-	return out
 }
 
 type siteInput struct{}

@@ -1,7 +1,9 @@
 package state
 
 import (
+	"fmt"
 	"iter"
+	"maps"
 
 	"gbatch/internal/job"
 )
@@ -17,6 +19,7 @@ type Table struct {
 	pages  []*page
 	shared []bool // pages[i] may be in a snapshot: copy before writing
 	count  int
+	states map[job.State]int // how many jobs show which
 }
 
 func (t *Table) Get(n job.Number) *Job {
@@ -57,13 +60,42 @@ func (t *Table) Put(n job.Number, j *Job) {
 		t.shared[i] = false
 	}
 	slot := &t.pages[i][uint64(n)%pageSize]
-	if *slot == nil && j != nil {
-		t.count++
-	}
-	if *slot != nil && j == nil {
-		t.count--
-	}
+	t.tell(*slot, -1)
+	t.tell(j, 1)
 	*slot = j
+}
+
+// tell counts a job that comes or goes; nil: none does.
+func (t *Table) tell(j *Job, by int) {
+	if j == nil {
+		return
+	}
+	if t.states == nil {
+		t.states = map[job.State]int{}
+	}
+	t.count += by
+	state := j.Status()
+	if t.states[state] += by; t.states[state] == 0 {
+		delete(t.states, state)
+	}
+}
+
+// Recount counts anew, when of jobs that were loaded the tasks are known.
+func (t *Table) Recount() {
+	t.count, t.states = 0, nil
+	for j := range t.All() {
+		t.tell(j, 1)
+	}
+}
+
+// Check finds a count that is wrong.
+func (t *Table) Check() error {
+	again := Table{first: t.first, pages: t.pages}
+	again.Recount()
+	if t.count != again.count || !maps.Equal(t.states, again.states) {
+		return fmt.Errorf("counted %d jobs, by state %v, kept counts are %d and %v", again.count, again.states, t.count, t.states)
+	}
+	return nil
 }
 
 // Trim forgets leading pages that hold nothing, so that the table's size
@@ -81,7 +113,7 @@ func (t *Table) Snapshot() Table {
 	for i := range t.shared {
 		t.shared[i] = true
 	}
-	return Table{first: t.first, pages: append([]*page(nil), t.pages...), count: t.count}
+	return Table{first: t.first, pages: append([]*page(nil), t.pages...), count: t.count, states: maps.Clone(t.states)}
 }
 
 // All yields the jobs by number.

@@ -33,23 +33,30 @@ func TestTableIsAMap(t *testing.T) {
 			case 2:
 				taken = append(taken, snapshot{table.Snapshot(), maps.Clone(want)})
 			default:
-				table.Put(n, &Job{Number: n, Version: uint64(i)})
+				state := rapid.SampledFrom([]job.State{job.Queued, job.Running, job.Finished}).Draw(t, "state")
+				table.Put(n, &Job{Number: n, Version: uint64(i), State: state})
 				want[n] = uint64(i)
 			}
 		}
 		for i, s := range append(taken, snapshot{table, want}) {
 			var numbers []job.Number
+			states := map[job.State]int{}
 			for j := range s.table.All() {
 				if j != s.table.Get(j.Number) || j.Version != s.want[j.Number] {
 					t.Fatalf("snapshot %d: job %d is of version %d, want %d", i, j.Number, j.Version, s.want[j.Number])
 				}
 				numbers = append(numbers, j.Number)
+				states[j.Status()]++
 			}
 			if diff := cmp.Diff(slices.Sorted(maps.Keys(s.want)), numbers); diff != "" {
 				t.Fatalf("snapshot %d (-want +got):\n%s", i, diff)
 			}
-			if v := (&View{Jobs: s.table}); v.Len() != len(numbers) {
+			v := &View{Jobs: s.table}
+			if v.Len() != len(numbers) {
 				t.Fatalf("snapshot %d counts %d jobs, want %d", i, v.Len(), len(numbers))
+			}
+			if diff := cmp.Diff(states, v.States()); diff != "" {
+				t.Fatalf("snapshot %d, jobs by state (-want +got):\n%s", i, diff)
 			}
 		}
 	})

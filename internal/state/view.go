@@ -32,6 +32,14 @@ func (v *View) All() iter.Seq[*Job] { return v.Jobs.All() }
 // Len is how many jobs the table holds.
 func (v *View) Len() int { return v.Jobs.count }
 
+// States is how many jobs show which state. Nobody may change it.
+func (v *View) States() map[job.State]int {
+	if v.Jobs.states == nil {
+		return map[job.State]int{}
+	}
+	return v.Jobs.states
+}
+
 // Node is the node with that name, or nil.
 func (v *View) Node(name string) *Node {
 	return v.Nodes.Get(name)

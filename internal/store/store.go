@@ -124,12 +124,17 @@ func openDB(dir string, o *pebble.Options) (*pebble.DB, error) {
 	return db, err
 }
 
+// cacheBytes holds what tells of a key that it is not there, which each submission asks, for some
+// hundred thousand jobs; what pebble has by itself did not, and read it from its files again and again.
+const cacheBytes = 32 << 20
+
 func options(cfg Config) *pebble.Options {
 	o := &pebble.Options{
 		FS:                    cfg.FS,
 		FormatMajorVersion:    pebble.FormatNewest,
 		MemTableSize:          16 << 20,
 		L0CompactionThreshold: 4,
+		CacheSize:             cacheBytes,
 		Logger:                quiet{cfg.Log, cfg.died},
 		EventListener:         &pebble.EventListener{DataCorruption: (&damage{log: cfg.Log}).found},
 	}

@@ -185,8 +185,9 @@ func (b *Book) Load(user string, s Stored) {
 	}
 }
 
-// Recount counts the jobs of a table anew. What was stored stays.
+// Recount counts the jobs of a table anew, and has that do so, too. What was stored stays.
 func (b *Book) Recount(jobs *state.Table) {
+	jobs.Recount()
 	clear(b.held)
 	for _, a := range b.users {
 		a.Amount = Amount{}
@@ -202,7 +203,7 @@ func (a *account) since(now sched.Time, perDay int64) int64 {
 	return max(a.stored-perDay*int64(minutes)/int64(sched.Day/sched.Minute), 0)
 }
 
-// Check compares with the amounts of a table.
+// Check compares with the amounts of a table, whose own counts have to be right, too.
 func (b *Book) Check(jobs *state.Table) error {
 	want := New()
 	for j := range jobs.All() {
@@ -226,5 +227,5 @@ func (b *Book) Check(jobs *state.Table) error {
 			return fmt.Errorf("%+v is said to have %d jobs on hold, and has %d", o, b.held[o], n)
 		}
 	}
-	return nil
+	return jobs.Check()
 }
