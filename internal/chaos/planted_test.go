@@ -21,7 +21,7 @@ import (
 )
 
 // plantSeeds bounds the seeds in which a planted bug is to be found.
-const plantSeeds = 40
+const plantSeeds = 120
 
 // TestPlantedBugs: the net catches fish. Each bug is found, and it is said how many seeds that took.
 func TestPlantedBugs(t *testing.T) {

@@ -203,8 +203,8 @@ func (l *Loop) post(ctx context.Context, r request) (answered func() error) {
 }
 
 // Now is the time by which the controller counts. Nobody's setting of the machine's
-// clock makes it jump.
-func (l *Loop) Now() time.Time { return time.UnixMilli(int64(l.clock.now())) }
+// clock makes it jump, and it is not before the last turn's: what a node was told by it would be old to the next one for ever.
+func (l *Loop) Now() time.Time { return time.UnixMilli(int64(max(l.clock.now(), l.View().Now))) }
 
 // Point is how far the records have come, and Was whether they have been at one
 // that was told before.
