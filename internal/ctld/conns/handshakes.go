@@ -19,22 +19,40 @@ type tlsListener struct {
 
 // TLS is tls.NewListener with a bound on handshakes that are computed at the same time.
 func TLS(ln net.Listener, config *tls.Config) net.Listener {
-	return &tlsListener{ln, config, make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	own := config.Clone()
+	own.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) { return ending(config, h) }
+	return &tlsListener{ln, own, make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
 }
 
-// Accept does not wait for the handshake, which its caller can have as from tls.NewListener.
+// Accept does not wait for the handshake, which its caller begins as with tls.NewListener.
 func (l *tlsListener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	p := &paced{Conn: raw, places: l.places}
-	c := tls.Server(p, l.config)
-	go func() { // ends with the handshake, for which the caller sets a deadline, or with the connection
-		_ = c.Handshake() // the caller is told the same
-		p.leave(true)
-	}()
-	return c, nil
+	return tls.Server(&paced{Conn: raw, places: l.places}, l.config), nil
+}
+
+// ending is what config has for a client, and has its connection take no place any more when the handshake is all but over:
+// crypto/tls says so by VerifyConnection alone, on all connections.
+func ending(config *tls.Config, h *tls.ClientHelloInfo) (*tls.Config, error) {
+	if config.GetConfigForClient != nil {
+		switch theirs, err := config.GetConfigForClient(h); {
+		case err != nil:
+			return nil, err
+		case theirs != nil:
+			config = theirs
+		}
+	}
+	own, verify := config.Clone(), config.VerifyConnection
+	own.VerifyConnection = func(s tls.ConnectionState) error {
+		h.Conn.(*paced).leave(true)
+		if verify != nil {
+			return verify(s)
+		}
+		return nil
+	}
+	return own, nil
 }
 
 // paced is a connection whose handshake has one of some places from when the other side has said something until it is waited
@@ -53,6 +71,11 @@ func (p *paced) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
 	p.enter()
 	return n, err
+}
+
+func (p *paced) Close() error {
+	p.leave(true)
+	return p.Conn.Close()
 }
 
 func (p *paced) enter() {
