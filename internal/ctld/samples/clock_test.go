@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -35,6 +36,30 @@ func TestOnOurClock(t *testing.T) {
 			}
 			if said[0].StartedMS != began+off || said[0].Exit.EndedMS != ended+off {
 				t.Error("what the node said was changed")
+			}
+		})
+	}
+}
+
+// TestHeardClocks: a word that was long under way is no clock that is behind; one that goes on to say so is, and one that is ahead,
+// or behind by more than any word is under way, is so at once.
+func TestHeardClocks(t *testing.T) {
+	began := time.UnixMilli(1_000_000_000_000)
+	type word struct{ at, ahead, want time.Duration }
+	for name, words := range map[string][]word{
+		"right":                  {{0, 0, 0}, {1, -4, -4}},
+		"to one that was not up": {{0, -30, 0}, {0, -9, 0}, {1, -8, 0}, {1, 0, 0}, {20, -9, 0}, {21, -1, -1}},
+		"behind":                 {{0, -9, 0}, {1, -9, 0}, {2, -9, -9}, {20, -10, -10}, {21, 0, 0}},
+		"ahead":                  {{0, 9, 9}, {1, 9, 9}, {2, -9, 0}},
+		"hours behind":           {{0, -3600, -3600}, {1, -3600, -3600}, {2, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewSkews(slog.New(slog.DiscardHandler))
+			for i, w := range words {
+				now := began.Add(w.at * time.Second)
+				if got := s.Heard("n1", now.Add(w.ahead*time.Second).UnixMilli(), now); got != w.want*time.Second {
+					t.Errorf("word %d: ahead by %v, want %v", i, got, w.want*time.Second)
+				}
 			}
 		})
 	}

@@ -105,13 +105,26 @@ type Skews struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	byNode map[string]time.Duration
+	byNode map[string]skew
 }
 
-// NewSkews knows no node's clock.
-func NewSkews(log *slog.Logger) *Skews { return &Skews{log: log, byNode: map[string]time.Duration{}} }
+// skew is by how much a node's clock is ahead, and since when each word of it was of a clock that is behind.
+type skew struct {
+	ahead  time.Duration
+	behind time.Time // zero: the last word was not, or of one that is behind by more than a word can be under way
+}
 
-// Heard takes a node's word for the time, in milliseconds; 0: it said none.
+// behindFor is how long that has to be said before it is believed: a word that was under way for long, as to a controller that
+// was just starting, looks the same, and those that waited together come together.
+const behindFor = 2 * time.Second
+
+// underWay is longer than a word can be: its node has given it up by then.
+const underWay = 2 * time.Minute
+
+// NewSkews knows no node's clock.
+func NewSkews(log *slog.Logger) *Skews { return &Skews{log: log, byNode: map[string]skew{}} }
+
+// Heard takes a node's word for the time, in milliseconds, and returns by how much its clock is ahead; 0: it said none.
 func (s *Skews) Heard(node string, nodeMS int64, now time.Time) time.Duration {
 	if nodeMS == 0 {
 		return 0
@@ -119,21 +132,32 @@ func (s *Skews) Heard(node string, nodeMS int64, now time.Time) time.Duration {
 	skew := time.UnixMilli(nodeMS).Sub(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.byNode[node]
+	k := s.byNode[node]
+	was := k.ahead
+	switch {
+	case skew >= -maxSkew || skew < -underWay:
+		k.behind = time.Time{}
+	case k.behind.IsZero():
+		k.behind = now
+	}
+	if !k.behind.IsZero() && now.Sub(k.behind) < behindFor {
+		skew = 0
+	}
 	switch far := skew.Abs() > maxSkew; {
 	case far && was.Abs() <= maxSkew:
 		s.log.Warn("a node's clock is wrong, or this machine's: run NTP on both; times of jobs are by this machine's", "node", node, "ahead", skew.Round(time.Second))
 	case !far && was.Abs() > maxSkew:
 		s.log.Info("a node's clock is right again", "node", node)
 	}
-	s.byNode[node] = skew
+	k.ahead = skew
+	s.byNode[node] = k
 	return skew
 }
 
 // Fill says it where nodes are shown.
 func (s *Skews) Fill(n *api.Node) {
 	s.mu.Lock()
-	skew := s.byNode[n.Name]
+	skew := s.byNode[n.Name].ahead
 	s.mu.Unlock()
 	if skew.Abs() <= maxSkew {
 		return
