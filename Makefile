@@ -53,6 +53,7 @@ PURE   := ^gbatch($$|/(accounting|sched|internal/(control|job|sim|slurmsite|web/
 RACED  = $(LONG) $$(go list ./... | grep -vE '$(PURE)|/internal/(e2e|chaos|lab)$$' | tr '\n' ' ')
 PLAIN_TESTS = CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/store $$(go list ./... | grep -E '$(PURE)') && \
 	CGO_ENABLED=0 go test -vet=off -timeout 40m ./internal/chaos && \
+	CGO_ENABLED=0 go test -vet=off -timeout 10m ./internal/lab && \
 	CGO_ENABLED=0 go test -vet=off -timeout 40m -run $(KILLED) ./internal/ctld ./internal/transfer && \
 	go test $(TAGS) -vet=off -timeout 40m -run $(KILLED) ./internal/noded ./oci/image
 UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) --packages="$(RACED)" -- $(RACE) -skip $(KILLED) -p 3 || ok=$$?; wait $$plain && [ $$ok = 0 ]

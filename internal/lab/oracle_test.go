@@ -231,6 +231,9 @@ func (o *oracle) final() {
 	s.t.Logf("%d jobs and arrays of people, %d records, %.0f GPU-hours, %d ranks ran", len(o.p.all), len(past.Jobs), hours[1], len(s.truth.runs))
 }
 
+// lateWord is how far what is accounted may be off: an end that is told within ten seconds counts as of then.
+const lateWord = 11 * time.Second
+
 // outcome says whether a job ended as it should.
 func (o *oracle) outcome(x *sent, j api.PastJob, tasks int) {
 	if x.tasks > 0 {
@@ -260,7 +263,7 @@ func (o *oracle) outcome(x *sent, j api.PastJob, tasks int) {
 		o.s.found.wrong("job %d was tried %d times, and has %d retries", x.number, len(runs), x.retries)
 	}
 	if n := len(runs); n > 0 && j.Used != nil {
-		if d := runs[n-1].ended.Sub(runs[n-1].begun) - time.Duration(j.Used.ElapsedS)*time.Second; d.Abs() > 3*time.Second && !lost {
+		if d := runs[n-1].ended.Sub(runs[n-1].begun) - time.Duration(j.Used.ElapsedS)*time.Second; d.Abs() > lateWord && !lost {
 			o.s.found.wrong("job %d ran %s longer than gacct says", x.number, d)
 		}
 	}

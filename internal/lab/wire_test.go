@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"gbatch/internal/pki"
 )
@@ -49,7 +51,8 @@ var errNobody = errors.New("connection refused")
 
 // dial connects somebody who has an address, or on the socket is a user.
 func (l *listener) dial(ctx context.Context, from string) (net.Conn, error) {
-	here, there := net.Pipe()
+	h, t := net.Pipe()
+	here, there := buffer(h), buffer(t)
 	var c net.Conn = remote{there, address{"tcp", from}}
 	if l.at.network == "unix" {
 		c = local{there}
@@ -62,6 +65,51 @@ func (l *listener) dial(ctx context.Context, from string) (net.Conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// buffered has room for what the other side has not read yet, as a network's connection has:
+// in TLS both sides may write before they read.
+type buffered struct {
+	net.Conn
+	written chan []byte // has room for more than is ever under way
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func buffer(c net.Conn) *buffered {
+	b := &buffered{Conn: c, written: make(chan []byte, 1024), closed: make(chan struct{})}
+	go b.send() // ends when it is closed
+	return b
+}
+
+func (b *buffered) send() {
+	for {
+		select {
+		case data := <-b.written:
+			_, _ = b.Conn.Write(data) // the reader is told of an end
+		case <-b.closed:
+			_ = b.SetWriteDeadline(time.Now().Add(time.Second))
+			for len(b.written) > 0 {
+				_, _ = b.Conn.Write(<-b.written)
+			}
+			_ = b.Conn.Close()
+			return
+		}
+	}
+}
+
+func (b *buffered) Write(data []byte) (int, error) {
+	select {
+	case <-b.closed:
+		return 0, net.ErrClosed
+	case b.written <- bytes.Clone(data):
+		return len(data), nil
+	}
+}
+
+func (b *buffered) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.SetReadDeadline(time.Now()) // who reads here has its end at once
 }
 
 // remote is a connection that came by the network.
