@@ -3,6 +3,7 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -32,8 +33,12 @@ func TestWebShell(t *testing.T) {
 	b.shows("Ctrl+F6")
 	b.types("echo home-$((40+2)) $TERM")
 	b.printed("home-42 xterm-256color")
-	b.types("stty size | tr ' ' x")
-	b.printed(b.text(`(() => { const r = document.querySelector('.xterm-rows'); return r.childElementCount + 'x' })()`))
+	eventually(t, "the shell has as many lines as its screen, which may grow once more", func() bool {
+		b.types("stty size | tr ' ' x")
+		return poll(2*time.Second, func() bool {
+			return b.text(`(() => { const rows = [...document.querySelectorAll('.xterm-rows > div')]; return rows.some((e) => e.textContent.startsWith(rows.length + 'x')) })()`) == "true"
+		})
+	})
 	b.do("make the window small", chromedp.EmulateViewport(500, 900))
 	b.types(`until [ "$(stty size | cut -d' ' -f2)" -lt 80 ]; do sleep 0.1; done; echo nar''row`)
 	b.printed("narrow")
