@@ -15,7 +15,7 @@ func TestStepsOutliveDaemons(t *testing.T) {
 	s := newSite(t, siteOptions{nodes: 2})
 	id := s.file(`#!/bin/sh
 #SBATCH --image=` + image + ` -N 2 --mem=128M --container-mounts=/project
-srun sh -c 'echo up >> /project/up-$SLURM_PROCID; until [ -e /project/go ]; do sleep 0.1; done; echo done $SLURM_PROCID; exit $SLURM_PROCID' | sort
+srun sh -c 'echo up >> /project/up-$SLURM_PROCID; until [ -e /project/go ]; do sleep 0.1; done; i=0; until [ $i = 30000 ]; do i=$((i+1)); done; echo done $SLURM_PROCID; exit $SLURM_PROCID' | sort
 srun -n1 -N1 echo after
 `)
 	for _, n := range []string{"0", "1"} {
@@ -59,6 +59,7 @@ srun -n1 -N1 echo after
 	if diff := cmp.Diff(strings.ReplaceAll(want, "gbatch", d.Name), seen.out); diff != "" {
 		t.Errorf("sacct (-want +got):\n%s%s", diff, seen.err)
 	}
+	// Each task counts for more than the millisecond that is told at least.
 	if u := d.Steps[0].Use; u == nil || u.MaxRSSKiB == 0 || u.UserMS+u.SystemMS == 0 {
 		t.Errorf("the first step has used %+v", u)
 	}
