@@ -17,6 +17,7 @@ import (
 	"gbatch/internal/control/standby"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/follow"
 	"gbatch/internal/ctld/ids"
 	"gbatch/internal/ctld/jobs"
@@ -62,6 +63,7 @@ type process struct {
 	submit *jobs.Submissions
 	ids    *ids.Book
 	lead   *replica.Lead // nil: it is the only controller
+	others *controllers.Members
 }
 
 func newController(w *world) *machineOfController {

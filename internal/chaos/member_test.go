@@ -230,6 +230,7 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	if p, err = m.openOn(l.Store, clock, l, e.jobs); err != nil {
 		return err
 	}
+	p.others = m.others(e, p)
 	defer p.kill()
 	if !e.onLost(p.kill) {
 		return replica.ErrLost
@@ -244,23 +245,8 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	} else {
 		m.closed.Go(func() { p.give(); m.serves(e, p) })
 	}
-	others := controllers.New(e, m.conf, m.w.log)
-	others.Useless = p.loop.Useless
-	others.Reach = func(ctx context.Context, address string) bool {
-		return e.reaches(ctx, m.w.machine(address).id)
-	}
-	others.Has = func(ctx context.Context, address string, entry uint64) bool {
-		return e.asks(ctx, m.w.machine(address).id, "has", func(o *elector) answer {
-			if o.m.gate(o.ctx, "has") != nil {
-				return answer{}
-			}
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			return answer{yes: o.applied >= int(entry)}
-		})
-	}
 	looked := make(chan struct{})
-	go func() { others.Run(p.ctx); close(looked) }() // ends with the process
+	go func() { p.others.Run(p.ctx); close(looked) }() // ends with the process
 	err = p.loop.Run(settled{p.ctx, m.w})
 	p.kill()
 	<-looked
@@ -270,6 +256,26 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	}
 	m.mu.Unlock()
 	return err
+}
+
+// others looks after the other controllers while this one leads.
+func (m *member) others(e *elector, p *process) *controllers.Members {
+	out := controllers.New(e, m.conf, m.w.log)
+	out.Useless = p.loop.Useless
+	out.Reach = func(ctx context.Context, address string) bool {
+		return e.reaches(ctx, m.w.machine(address).id)
+	}
+	out.Has = func(ctx context.Context, address string, entry uint64) bool {
+		return e.asks(ctx, m.w.machine(address).id, "has", func(o *elector) answer {
+			if o.m.gate(o.ctx, "has") != nil {
+				return answer{}
+			}
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return answer{yes: o.applied >= int(entry)}
+		})
+	}
+	return out
 }
 
 // serves has others ask a process, if it has not ended.

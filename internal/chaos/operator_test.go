@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"gbatch/internal/replica"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
@@ -244,13 +243,19 @@ func (m *member) replace(later time.Duration) {
 		m.kept, m.disk, m.unsound = &kept{voted: -1, there: in, from: math.MaxInt}, m.disk.empty(), ""
 	})
 	if in {
-		m.asks(func(_ *process, e *elector) bool {
-			seat := e.seatOf(m.id)
-			added := seat != 0 && (seat != away || e.Add(replica.Member{Name: m.name(), Address: m.name()}) == nil)
-			if added {
+		m.asks(func(p *process, e *elector) bool {
+			switch e.seatOf(m.id) {
+			case 0:
+				return false
+			case counts: // it was added, and the answer did not come
 				m.joinedBy(e.Agreed())
+				return true
 			}
-			return added
+			entry, err := p.others.Add(m.name(), m.name())
+			if err == nil {
+				m.joinedBy(entry)
+			}
+			return err == nil
 		})
 		// Until its word counts the site may live by two, and does not survive the loss of one.
 		m.asks(func(_ *process, e *elector) bool { return e.seatOf(m.id) == counts })
@@ -281,7 +286,7 @@ func (m *member) remove(p *process, e *elector) bool {
 		}
 		return false
 	}
-	return p.loop.Commit(p.ctx, "controller "+m.name(), "removed") == nil && e.Remove(m.name()) == nil
+	return p.loop.Commit(p.ctx, "controller "+m.name(), "removed") == nil && p.others.Remove(m.name()) == nil
 }
 
 // asks has the operator ask who leads again and again, until that has done something.

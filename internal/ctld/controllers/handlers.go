@@ -96,10 +96,11 @@ func (h *Handlers) Add(ctx context.Context, in *addInput) (*api.JoinFile, error)
 	if err := h.Loop.Commit(ctx, "controller "+in.Body.Name, "may join at "+in.Body.Address+"; all keys were given out"); err != nil {
 		return nil, err
 	}
-	if err := h.Members.Add(replica.Member{Name: in.Body.Name, Address: in.Body.Address}); err != nil {
+	entry, err := h.Members.Add(in.Body.Name, in.Body.Address)
+	if err != nil {
 		return nil, err
 	}
-	return &api.JoinFile{NewController: in.Body, Keys: keys, Entry: h.Members.Agreed(), PatienceS: h.Members.patience}, nil
+	return &api.JoinFile{NewController: in.Body, Keys: keys, Entry: entry, PatienceS: h.Members.patience}, nil
 }
 
 type nameInput struct {

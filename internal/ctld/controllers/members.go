@@ -46,6 +46,9 @@ type Members struct {
 	Own func() Statement
 	Ask func(ctx context.Context, address string) (Statement, error)
 
+	changes chan struct{}     // full while members are changed, or it is found what one needs
+	joining map[string]uint64 // of those that do not count yet: the entry by which each was added, or a later one
+
 	mu      sync.Mutex
 	answers map[string]int       // how many times in a row a member could be reached
 	told    map[string]Statement // what members said of themselves last
@@ -58,7 +61,7 @@ type Members struct {
 // New is for the controller with this configuration.
 func New(r Replicas, c site.Config, log *slog.Logger) *Members {
 	return &Members{Replicas: r, self: c.Replica.Name, patience: int64(c.Replica.Patience), log: log, Reach: reachable,
-		answers: map[string]int{}, told: map[string]Statement{}, taken: map[string]progress{}, differs: map[string]string{}}
+		changes: make(chan struct{}, 1), joining: map[string]uint64{}, answers: map[string]int{}, told: map[string]Statement{}, taken: map[string]progress{}, differs: map[string]string{}}
 }
 
 // lookEvery is how often it is looked who can be reached, and steady how many times in a row make
@@ -109,11 +112,11 @@ func (m *Members) look(ctx context.Context) {
 			continue
 		}
 		n := m.reached(x.Name, m.Reach(ctx, x.Address))
-		if x.Voter || n < steady || !m.caughtUp(ctx, x.Address) {
+		if x.Voter || n < steady || !m.caughtUp(ctx, x) {
 			continue
 		}
 		x.Voter = true
-		if err := m.Add(x); err != nil {
+		if err := m.Replicas.Add(x); err != nil {
 			m.log.Warn("a controller that has joined does not count yet; it is tried again", "name", x.Name, "error", err)
 			continue
 		}
@@ -121,20 +124,52 @@ func (m *Members) look(ctx context.Context) {
 	}
 }
 
+// Add has another member take part, whose word does not count at first, and gives the entry that it needs before it votes.
+func (m *Members) Add(name, address string) (entry uint64, err error) {
+	m.changes <- struct{}{}
+	defer func() { <-m.changes }()
+	delete(m.joining, name)
+	if err := m.Replicas.Add(replica.Member{Name: name, Address: address}); err != nil {
+		return 0, err
+	}
+	m.joining[name] = m.Agreed()
+	return m.joining[name], nil
+}
+
+// Remove has a member take part no longer.
+func (m *Members) Remove(name string) error {
+	m.changes <- struct{}{}
+	defer func() { <-m.changes }()
+	delete(m.joining, name)
+	return m.Replicas.Remove(name)
+}
+
+// needs is the entry that a member needs before it votes. Where another controller added it, that is not known: a majority has
+// a later one then, which stays the same, as the member hears only some time after this controller of what is agreed on.
+func (m *Members) needs(name string) (entry uint64, ok bool) {
+	m.changes <- struct{}{}
+	defer func() { <-m.changes }()
+	if entry, ok = m.joining[name]; !ok && m.Settle() == nil {
+		entry, ok = m.Agreed(), true
+		m.joining[name] = entry
+	}
+	return entry, ok
+}
+
 // caughtUp says whether a member that joins has the entry by which it was added: before that it votes for nobody. If its word
 // counted by then, and another one were lost, those that are left could never have one lead.
-func (m *Members) caughtUp(ctx context.Context, address string) bool {
-	if m.Settle() != nil {
-		return false // by which entry is not agreed on
+func (m *Members) caughtUp(ctx context.Context, x replica.Member) bool {
+	entry, ok := m.needs(x.Name)
+	if !ok {
+		return false
 	}
-	entry := m.Agreed()
 	if m.Has != nil {
-		return m.Has(ctx, address, entry)
+		return m.Has(ctx, x.Address, entry)
 	}
 	if m.Ask == nil {
 		return true
 	}
-	s, err := m.Ask(ctx, address)
+	s, err := m.Ask(ctx, x.Address)
 	return err == nil && s.Applied >= entry
 }
 

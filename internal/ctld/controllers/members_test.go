@@ -21,12 +21,15 @@ type members struct {
 	lead []string // to whom the lead was to go
 	fail string   // whom it cannot go to
 	open bool     // they are not agreed on
+
+	settled uint64 // how many entries were made to find what is agreed on
 }
 
 func (m *members) Settle() error {
 	if m.open {
 		return errors.New("leadership lost")
 	}
+	m.settled++
 	return nil
 }
 
@@ -40,7 +43,7 @@ func (m *members) Add(x replica.Member) error {
 
 func (m *members) Remove(string) error { return nil }
 
-func (m *members) Agreed() uint64 { return 1 }
+func (m *members) Agreed() uint64 { return m.settled }
 
 func (m *members) Transfer(to string) error {
 	m.lead = append(m.lead, to)
@@ -92,6 +95,27 @@ func TestJoinsWithAll(t *testing.T) {
 			if m.all[1].Voter != counts {
 				t.Errorf("with %d entries it counts: %t", applied, m.all[1].Voter)
 			}
+		}
+	})
+}
+
+// TestJoinsLater: who joins counts though it hears of each entry only after it was asked whether it has that.
+func TestJoinsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &members{settled: 5, all: []replica.Member{{Name: "a", Voter: true, Leads: true}, {Name: "b", Address: "b:1"}}}
+		c := New(m, site.Config{Replica: &site.Replica{Name: "a"}}, slog.New(slog.DiscardHandler))
+		c.Reach = func(context.Context, string) bool { return true }
+		c.Own = func() Statement { return Statement{} }
+		heard, agreed := uint64(0), uint64(0)
+		c.Ask = func(context.Context, string) (Statement, error) {
+			heard, agreed = agreed, m.Agreed()
+			return Statement{Applied: heard}, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c.Run(ctx)
+		if !m.all[1].Voter {
+			t.Error("it does not count")
 		}
 	})
 }
