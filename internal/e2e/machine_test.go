@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,14 +16,14 @@ import (
 	"gbatch/oci/image/imagetest"
 )
 
-// workshop is a site whose scripts see this machine's programs and a directory that
-// all may write to, so that tools which are installed here run in containers too.
+// workshop is a site whose scripts see this machine's programs and a directory of
+// the stranger's, so that tools which are installed here run in containers too.
 // The test is skipped where a program of these is missing.
 func workshop(t *testing.T, o siteOptions, programs ...string) (s *site, dir string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := os.Stat("/usr/bin/" + p); err != nil {
-			t.Skipf("NOT TESTED: there is no /usr/bin/%s here: apt-get install snakemake python3-distributed", p)
+			t.Skipf("NOT TESTED: there is no /usr/bin/%s here: apt-get install snakemake python3-distributed toil", p)
 		}
 	}
 	needs(t)
@@ -30,7 +32,7 @@ func workshop(t *testing.T, o siteOptions, programs ...string) (s *site, dir str
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil { // past the umask
+	if err := os.Chown(dir, stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
 	o.ctldConfig += "imageAliases: {slurm: \"" + machineImage(t) + "\"}\nbatch:\n  mounts: [{hostPath: /usr}, {hostPath: " + dir + "}]\n  environment: {HOME: " + dir + "}\n"
@@ -68,18 +70,26 @@ func machineImage(t *testing.T) string {
 	return ref
 }
 
-// tool runs a tool of this machine, which finds Slurm's names first in its PATH.
-// What it writes can be written by jobs, whose user is another.
+// tool runs a tool of this machine as the stranger, who the root of their jobs is on
+// shared files, with Slurm's names first in its PATH.
 func (s *site) tool(dir string, words ...string) result {
 	s.t.Helper()
+	program, err := os.ReadFile(filepath.Join(bin, "gslurm")) // where it lies, not all may go
+	if err == nil {
+		err = errors.Join(os.Chmod(s.dir, 0o755), os.WriteFile(filepath.Join(s.dir, "gslurm"), program, 0o755))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "sinfo", "scontrol", "sacctmgr"} {
-		if err := os.Symlink(filepath.Join(bin, "gslurm"), filepath.Join(s.dir, name)); err != nil && !os.IsExist(err) {
+		if err := os.Symlink("gslurm", filepath.Join(s.dir, name)); err != nil && !os.IsExist(err) {
 			s.t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("sh", append([]string{"-c", `umask 0; exec "$@"`, "sh"}, words...)...)
+	cmd := exec.Command("env", words...) // looks into that PATH
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader("")
-	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "PATH="+s.dir+":/usr/bin:/bin", "HOME="+dir, "USER=root")
+	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket(), "PATH="+s.dir+":/usr/bin:/bin", "HOME="+dir, "USER=nobody")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 	return execute(cmd)
 }
 
