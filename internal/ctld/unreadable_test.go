@@ -56,14 +56,16 @@ func TestUnreadableRecordsOfAJob(t *testing.T) {
 func TestUnreadableIsSaid(t *testing.T) {
 	for what, r := range map[string]state.Record{
 		"document":             {Kind: state.KindSpec, Job: 1},
-		"timeline":             {Kind: state.KindEvent, Job: 1, Seq: 7},
-		"record of an attempt": {Kind: state.KindAttempt, Job: 1, Seq: 7},
+		"timeline":             {Kind: state.KindEvent, Job: 1, Seq: 1},
+		"record of an attempt": {Kind: state.KindAttempt, Job: 1, Seq: 1},
 	} {
 		s := newSite(t, nil)
-		erin := s.user("erin")
+		n, erin := s.node("n1"), s.user("erin")
 		if _, err := erin.Submit(t.Context(), hello(1), ""); err != nil {
 			t.Fatal(err)
 		}
+		n.sync(nil)
+		n.say(node.RankStatus{ID: job.RankID{Job: 1, Attempt: 1}, Phase: node.PhaseEnded, Exit: &node.Exit{}})
 		r.Value = []byte("garbled")
 		if err := s.server.loop.Keep(t.Context(), r); err != nil {
 			t.Fatal(err)

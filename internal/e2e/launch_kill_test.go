@@ -75,8 +75,8 @@ echo code $?
 srun echo next
 `)
 	eventually(t, "the step runs", func() bool { return len(s.job(id).Steps) == 1 })
-	if out := s.slurm(nil, "", "squeue", "-s", "-h", "-o", "%i %j %A").out; out != id+".batch batch 1\n"+id+".0 sleep 1\n" {
-		t.Errorf("squeue -s: %q", out)
+	if r := s.slurm(nil, "", "squeue", "-s", "-h", "-o", "%i %j %A"); r.out != id+".batch batch 1\n"+id+".0 sleep 1\n" {
+		t.Errorf("squeue -s: %v", r)
 	}
 	s.must("gcancel", id+".0")
 	d := s.wait(id)

@@ -13,6 +13,9 @@ type Launches struct {
 	Running []Launch `json:"open,omitempty"` // by number
 }
 
+// StepSeq is the Seq of a step's record: the steps of an attempt come behind those of earlier ones.
+func (a *Attempt) StepSeq(n uint32) uint64 { return uint64(a.Attempt)<<32 | uint64(n) }
+
 // Launch is one step: tasks of one program on ranks of the job.
 type Launch struct {
 	Number  uint32     `json:"n"`

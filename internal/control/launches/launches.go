@@ -39,11 +39,8 @@ func Of(j *state.Job) *Set {
 }
 
 func (s *Set) store(l state.Launch) {
-	s.Records = append(s.Records, state.Record{Kind: state.KindLaunch, Job: s.job.Number, Seq: seq(s.job.Attempt, l.Number), Value: state.Encode(l)})
+	s.Records = append(s.Records, state.Record{Kind: state.KindLaunch, Job: s.job.Number, Seq: s.job.Attempt.StepSeq(l.Number), Value: state.Encode(l)})
 }
-
-// seq puts the steps of an attempt behind those of earlier ones.
-func seq(a *state.Attempt, n uint32) uint64 { return uint64(a.Attempt)<<32 | uint64(n) }
 
 // Begin adds a step, or finds the one that was begun by its key. More is by how
 // much the records grow.
@@ -72,7 +69,7 @@ func (s *Set) Begin(now sched.Time, l state.Launch) (number uint32, more int64, 
 	if s.Next-s.Kept <= maxKept {
 		return l.Number, 1, nil
 	}
-	s.Records = append(s.Records, state.Record{Kind: state.KindLaunch, Job: s.job.Number, Seq: seq(s.job.Attempt, s.Kept)})
+	s.Records = append(s.Records, state.Record{Kind: state.KindLaunch, Job: s.job.Number, Seq: s.job.Attempt.StepSeq(s.Kept)})
 	s.Kept++
 	return l.Number, 0, nil
 }

@@ -111,13 +111,13 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 	if d.Spec, err = s.Jobs.Document(j); err != nil {
 		return d, err
 	}
-	if d.Events, err = s.Jobs.Timeline(j.Number); err != nil {
+	if d.Events, err = s.Jobs.Timeline(j); err != nil {
 		return d, err
 	}
 	if d.Steps, err = s.Jobs.Steps(j); err != nil {
 		return d, err
 	}
-	d.Attempts, err = s.Jobs.Attempts(j.Number)
+	d.Attempts, err = s.Jobs.Attempts(j)
 	if j.State.Active() {
 		d.Attempts = append(d.Attempts, wire.Attempt(j.Attempt))
 		last := &d.Attempts[len(d.Attempts)-1]

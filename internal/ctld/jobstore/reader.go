@@ -97,19 +97,29 @@ func (r *Reader) NumberOf(id [16]byte) (job.Number, bool, error) { return r.Stor
 const maxShown = 1000
 
 // Timeline is what has happened to a job lately.
-func (r *Reader) Timeline(n job.Number) ([]api.Event, error) {
-	return newestOf(r, state.KindEvent, n, func(rec state.Record) (api.Event, error) {
+//
+// Records that its Version does not know of are left out, here and of its attempts and steps: the store has them before
+// they are on the disk.
+func (r *Reader) Timeline(j *state.Job) ([]api.Event, error) {
+	return newestOf(r, state.Record{Kind: state.KindEvent, Job: j.Number, Seq: j.Version}, func(rec state.Record) (api.Event, error) {
 		e, err := wire.Event(rec.Value)
-		return e, unreadable("timeline", n, err)
+		return e, unreadable("timeline", j.Number, err)
 	})
 }
 
 // Attempts are the last ones of a job that are over.
-func (r *Reader) Attempts(n job.Number) ([]api.Attempt, error) {
-	return newestOf(r, state.KindAttempt, n, func(rec state.Record) (api.Attempt, error) {
+func (r *Reader) Attempts(j *state.Job) ([]api.Attempt, error) {
+	if j.Attempt == nil {
+		return nil, nil
+	}
+	last := uint64(j.Attempt.Attempt)
+	if j.State.Active() {
+		last--
+	}
+	return newestOf(r, state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: last}, func(rec state.Record) (api.Attempt, error) {
 		var a state.Attempt
 		if err := json.Unmarshal(rec.Value, &a); err != nil {
-			return api.Attempt{}, unreadable("record of an attempt", n, err)
+			return api.Attempt{}, unreadable("record of an attempt", j.Number, err)
 		}
 		return wire.Attempt(&a), nil
 	})
@@ -137,7 +147,19 @@ func (r *Reader) Steps(j *state.Job) ([]api.Step, error) {
 	if j.Attempt == nil {
 		return nil, nil
 	}
-	return newestOf(r, state.KindLaunch, j.Number, func(rec state.Record) (api.Step, error) {
+	running := map[uint64]*state.Launch{}
+	var set state.Launches
+	if j.Attempt.Launches != nil {
+		set = *j.Attempt.Launches
+	}
+	for i := range set.Running {
+		running[j.Attempt.StepSeq(set.Running[i].Number)] = &set.Running[i]
+	}
+	before := j.Attempt.StepSeq(set.Next)
+	return newestOf(r, state.Record{Kind: state.KindLaunch, Job: j.Number, Seq: before - 1}, func(rec state.Record) (api.Step, error) {
+		if l := running[rec.Seq]; l != nil {
+			return wire.Step(j, l), nil
+		}
 		var l state.Launch
 		if err := json.Unmarshal(rec.Value, &l); err != nil {
 			return api.Step{}, unreadable("record of a step", j.Number, err)
@@ -151,9 +173,12 @@ func (r *Reader) LaunchSecret(j *state.Job) string {
 	return hex.EncodeToString(r.Vault.Key(fmt.Sprintf("launch %x %d", j.UUID, j.Attempt.Attempt)))
 }
 
-// newestOf is the last records of a job, in the order in which they came.
-func newestOf[T any](r *Reader, kind state.Kind, n job.Number, decode func(state.Record) (T, error)) (out []T, err error) {
-	err = r.Store.NewestOf(kind, n, func(rec state.Record) (bool, error) {
+// newestOf is the records of a job from last back, in the order in which they came.
+func newestOf[T any](r *Reader, last state.Record, decode func(state.Record) (T, error)) (out []T, err error) {
+	err = r.Store.NewestOf(last.Kind, last.Job, func(rec state.Record) (bool, error) {
+		if rec.Seq > last.Seq {
+			return true, nil
+		}
 		x, err := decode(rec)
 		out = append(out, x)
 		return len(out) < maxShown, err

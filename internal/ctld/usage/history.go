@@ -196,7 +196,7 @@ func (s *History) pastJob(v *state.View, id access.Identity, n job.Number, in *h
 		p.Steps, err = s.Jobs.Steps(j)
 	}
 	if in.Attempts && err == nil {
-		p.Attempts, err = s.Jobs.Attempts(n)
+		p.Attempts, err = s.Jobs.Attempts(j)
 	}
 	return p, err
 }
