@@ -103,6 +103,10 @@ type ShimConfig struct {
 	// outside of containers, and somebody waits for what it leaves. "": the program is the first process.
 	Init string `json:"init,omitempty"`
 
+	// OOMOne has the memory limit end one process, as the kernel chooses, and the container go
+	// on: something in it takes care of that. Else it ends the container as a whole.
+	OOMOne bool `json:"oom_one,omitempty"`
+
 	// Keep is set for a container that goes on after its program.
 	Keep *Keep `json:"keep,omitempty"`
 
@@ -176,6 +180,8 @@ func checkShimConfig(spec *specs.Spec, cfg ShimConfig) error {
 		return errors.New("a network is handed over, and the spec names another one")
 	case (cfg.Keep != nil || cfg.Init != "") && (cfg.Runtime != nil || spec.Process.Terminal):
 		return errors.New("a container whose first process begins its programs has no terminal and no runtime of its own")
+	case cfg.OOMOne && (cfg.Keep != nil || cfg.Runtime != nil || cfg.several()):
+		return errors.New("the memory limit ends one process alone in a container of one program, without a runtime of its own")
 	case len(cfg.Layers) == 0:
 		return errors.New("the image has no layers")
 	case len(cfg.Layers) > overlay.MaxLayers:

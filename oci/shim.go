@@ -317,10 +317,10 @@ func (s *shim) setup() error {
 	}
 	s.v2 = host.Mode == cgroups.V2
 	if s.whole != nil {
-		spawn.FitHost(s.whole, host)
+		spawn.FitHost(s.whole, host, s.cfg.OOMOne)
 	}
 	for _, p := range s.parts {
-		spawn.FitHost(p.Spec, host)
+		spawn.FitHost(p.Spec, host, s.cfg.OOMOne)
 		s.received.InheritLocked(p.Spec.Process)
 		if err := draft.FillSeccomp(p.Spec); err != nil {
 			return err

@@ -170,7 +170,7 @@ func (s *shim) abandon(process process, cause error) error {
 // watchOOM makes the memory limit end the whole container, as memory.oom.group
 // does on v2. A job that has lost one process to it would often hang else.
 func (s *shim) watchOOM() {
-	if s.v2 {
+	if s.v2 || s.cfg.OOMOne {
 		return
 	}
 	events, err := s.container.oom() // by begin, which holds the lock

@@ -36,6 +36,7 @@ type LaunchEnd struct {
 	Step   uint32 `json:"step"`
 	Code   int    `json:"code"`
 	Signal int    `json:"signal,omitempty"`
+	OOM    bool   `json:"oom,omitempty"` // the memory limit ended something of it
 
 	Use *job.StepUse `json:"use,omitempty"`
 }
@@ -60,7 +61,7 @@ type Step struct {
 	Ended   time.Time `json:"ended,omitzero"` // absent: it runs
 	Code    int       `json:"code"`
 	Signal  int       `json:"signal,omitempty"`
-	OOM     bool      `json:"oom,omitempty"`    // its container ended for want of memory, and it with that
+	OOM     bool      `json:"oom,omitempty"`    // the memory limit ended something of it
 	Cancel  string    `json:"cancel,omitempty"` // who has asked for its end
 
 	Use *job.StepUse `json:"use,omitempty"` // of one that has ended

@@ -58,6 +58,7 @@ type Done struct {
 	Code   int  `json:"code"`
 	Signal int  `json:"signal,omitempty"`
 	Cancel bool `json:"cancel,omitempty"` // because somebody cancelled it
+	OOM    bool `json:"oom,omitempty"`    // the memory limit ended something of it
 
 	Use *job.StepUse `json:"use,omitempty"` // nil: no task has ended
 }
@@ -130,6 +131,7 @@ type Exit struct {
 	Code   int    `json:"code"`
 	Signal int    `json:"signal,omitempty"`
 	Core   bool   `json:"core,omitempty"` // it left a core
+	OOM    bool   `json:"oom,omitempty"`  // the memory limit ended it, or something of its step before it
 	Error  string `json:"error,omitempty"`
 
 	Use job.TaskUse `json:"use,omitzero"`

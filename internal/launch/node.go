@@ -28,6 +28,9 @@ type NodeBegin struct {
 type NodeEnd struct {
 	Step uint32 `json:"step"`
 	Done
+
+	// Killed is how many processes of steps the memory limit has ended on this rank so far.
+	Killed uint64 `json:"killed,omitempty"`
 }
 
 // NodeReply is a line from the daemon.

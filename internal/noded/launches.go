@@ -24,7 +24,7 @@ func (r recorder) Begin(ctx context.Context, b launch.NodeBegin) (uint32, error)
 }
 
 func (r recorder) End(ctx context.Context, e launch.NodeEnd) error {
-	_, err := r.say(ctx, api.LaunchRequest{Rank: r.id, UUID: r.of, End: &api.LaunchEnd{Step: e.Step, Code: e.Code, Signal: e.Signal, Use: e.Use}})
+	_, err := r.say(ctx, api.LaunchRequest{Rank: r.id, UUID: r.of, End: &api.LaunchEnd{Step: e.Step, Code: e.Code, Signal: e.Signal, OOM: e.OOM, Use: e.Use}})
 	return err
 }
 

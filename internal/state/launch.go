@@ -31,7 +31,7 @@ type Launch struct {
 	Ended   sched.Time `json:"ended,omitempty"` // 0: it runs
 	Code    int        `json:"code,omitempty"`
 	Signal  int        `json:"signal,omitempty"`
-	OOM     bool       `json:"oom,omitempty"`    // its container ended for want of memory, and it with that
+	OOM     bool       `json:"oom,omitempty"`    // the memory limit ended something of it
 	Cancel  string     `json:"cancel,omitempty"` // who has asked for its end
 
 	Use *job.StepUse `json:"use,omitempty"`

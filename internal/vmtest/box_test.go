@@ -28,6 +28,7 @@ var layers = []string{"/image/base", "/image/middle", "/image/top"}
 type box struct {
 	id, dir string
 	req     draft.Request
+	oomOne  bool
 	shim    *oci.Container
 }
 
@@ -51,7 +52,7 @@ func (b *box) prepare() error {
 	if err := os.MkdirAll(attempts, 0o755); err != nil {
 		return err
 	}
-	return oci.Prepare(b.dir, spec, oci.ShimConfig{ID: b.id, Layers: layers})
+	return oci.Prepare(b.dir, spec, oci.ShimConfig{ID: b.id, Layers: layers, OOMOne: b.oomOne})
 }
 
 // startAndLeave is the whole life of a daemon that starts a container and dies.

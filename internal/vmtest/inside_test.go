@@ -87,6 +87,15 @@ func checkOOM(r *report) {
 		}
 		return gone(b)
 	})
+	r.check("oom_of_one", func() error {
+		b := newBox("oom-one", "tail /dev/zero; echo code $?; exit 3")
+		b.oomOne = true
+		exit, log, err := b.run()
+		if err != nil || exit.Code != 3 || exit.OOMKills != 1 || !strings.Contains(log, "code 137\n") {
+			return fmt.Errorf("%v; exit %+v; log: %s", err, exit, log)
+		}
+		return gone(b)
+	})
 	r.check("exit_137_is_no_oom", func() error {
 		exit, log, err := newBox("plain", "exit 137").run()
 		if err != nil || exit.OOMKilled || exit.Code != 137 {

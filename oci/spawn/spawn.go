@@ -113,13 +113,13 @@ func Same(limits map[int]unix.Rlimit) bool {
 	return true
 }
 
-// FitHost adjusts what only the running kernel knows.
-func FitHost(spec *specs.Spec, host cgroups.Host) {
+// FitHost adjusts what only the running kernel knows. The memory limit ends all, or one process.
+func FitHost(spec *specs.Spec, host cgroups.Host, one bool) {
 	res := spec.Linux.Resources
 	if res != nil && res.Memory != nil {
-		if host.Mode == cgroups.V2 {
+		if host.Mode == cgroups.V2 && !one {
 			res.Unified = map[string]string{"memory.oom.group": "1"}
-		} else if !exists(host.Mounts["memory"] + "/memory.memsw.limit_in_bytes") {
+		} else if host.Mode != cgroups.V2 && !exists(host.Mounts["memory"]+"/memory.memsw.limit_in_bytes") {
 			res.Memory.Swap = nil // the kernel does not count swap
 		}
 	}

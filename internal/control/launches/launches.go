@@ -86,6 +86,7 @@ func (s *Set) find(number uint32) int {
 type End struct {
 	Number       uint32
 	Code, Signal int
+	OOM          bool         // the memory limit ended something of it
 	Use          *job.StepUse // nil: not known
 }
 
@@ -96,7 +97,7 @@ func (s *Set) End(now sched.Time, e End) (canceled bool) {
 		return false
 	}
 	l := s.Running[i]
-	l.Ended, l.Code, l.Signal, l.Use = now, e.Code, e.Signal, e.Use
+	l.Ended, l.Code, l.Signal, l.OOM, l.Use = now, e.Code, e.Signal, e.OOM, e.Use
 	s.Running = slices.Delete(s.Running, i, i+1)
 	s.store(l)
 	return l.Cancel != ""
@@ -107,11 +108,11 @@ func (s *Set) End(now sched.Time, e End) (canceled bool) {
 func (s *Set) EndAll(now sched.Time) {
 	for len(s.Running) > 0 {
 		l := &s.Running[0]
-		l.OOM = slices.ContainsFunc(l.Ranks, func(r int) bool {
+		oom := slices.ContainsFunc(l.Ranks, func(r int) bool {
 			x := s.job.Attempt.Ranks[r].Exit
 			return x != nil && x.Reason == job.OOM
 		})
-		s.End(now, End{Number: l.Number, Code: 128 + 9, Signal: 9})
+		s.End(now, End{Number: l.Number, Code: 128 + 9, Signal: 9, OOM: oom})
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Exchange) Launch(ctx context.Context, in *launchInput) (*api.LaunchResp
 		n, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, Begin: &state.Launch{Key: b.Key, Name: b.Name, Image: b.Image, Tasks: b.Tasks, CPUs: b.CPUs, GPUs: b.GPUs, Ranks: b.Ranks}})
 		return &api.LaunchResponse{Step: n}, err
 	case q.End != nil && q.Begin == nil:
-		_, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, End: launches.End{Number: q.End.Step, Code: q.End.Code & 0xff, Signal: q.End.Signal & 0x7f, Use: q.End.Use.Sane()}})
+		_, err := loop.Do(ctx, s.Loop, control.Launch{Node: in.Name, Rank: q.Rank, UUID: q.UUID, End: launches.End{Number: q.End.Step, Code: q.End.Code & 0xff, Signal: q.End.Signal & 0x7f, OOM: q.End.OOM, Use: q.End.Use.Sane()}})
 		return &api.LaunchResponse{Step: q.End.Step}, err
 	}
 	return nil, api.Errorf(api.CodeBadRequest, "want one of begin, end and login")

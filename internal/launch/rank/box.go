@@ -55,7 +55,7 @@ func (s *Server) startIn(conn *launch.Conn, f launch.Frame) error {
 	case o.In == nil:
 		return errors.New("srun names no container")
 	}
-	s.count(1, false)
+	s.boxed(1)
 	end := make(chan syscall.Signal, 1) // has room
 	watched := conn.Watch(func(f launch.Frame, err error) {
 		sig := launch.Signal{Number: int(syscall.SIGKILL)} // srun has gone
@@ -70,7 +70,7 @@ func (s *Server) startIn(conn *launch.Conn, f launch.Frame) error {
 	b, joined, err := s.box(o.In, end)
 	read := watched.Stop()
 	if err != nil {
-		s.count(-1, false)
+		s.boxed(-1)
 	} else {
 		if joined && len(o.In.Mounts) > 0 {
 			_ = conn.Send(launch.KindErrors, o.Layout.Placed[o.Own].Tasks[0].ID, fmt.Sprintf("slurmstepd: container %s runs already, with its mounts and not with those of this step\n", b.name))
@@ -104,7 +104,7 @@ func (s *Server) startBeside(conn *launch.Conn, f launch.Frame) error {
 	case b == nil:
 		return s.execute(conn, o)
 	}
-	s.count(1, false)
+	s.boxed(1)
 	if err := s.handOver(b, conn, handed{o.Layout.Step, true}, append(f.Bytes(), conn.Buffered()...)); err != nil {
 		refuse(conn, o, err)
 	}
@@ -206,7 +206,7 @@ func (s *Server) over(b *box, id int) {
 	var h handed
 	s.drop(b, func() { h = b.open[id]; delete(b.open, id) })
 	if h.starts {
-		s.count(-1, false)
+		s.boxed(-1)
 	}
 }
 

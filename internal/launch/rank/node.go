@@ -58,9 +58,9 @@ func (n *node) begin(q launch.Request, l *launch.Layout) (uint32, error) {
 // is told later, or the step ends with the job.
 const endWait = 20 * time.Second
 
-func (n *node) end(step uint32, d launch.Done) {
+func (n *node) end(step uint32, d launch.Done, killed uint64) {
 	select {
-	case <-n.ask(launch.NodeRequest{End: &launch.NodeEnd{Step: step, Done: d}}):
+	case <-n.ask(launch.NodeRequest{End: &launch.NodeEnd{Step: step, Done: d, Killed: killed}}):
 	case <-time.After(endWait):
 	}
 }

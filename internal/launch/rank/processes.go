@@ -38,7 +38,7 @@ type program struct {
 }
 
 // begin begins a program. The status comes by the channel when it has ended.
-// Affinity, umask and limits are this thread's and process's while it is begun,
+// Affinity, umask, limits and what the kernel ends first are this thread's and process's while it is begun,
 // from which the child has them.
 func (p *processes) begin(g program) (pid int, ended <-chan ending, err error) {
 	done := make(chan struct{})
@@ -60,6 +60,7 @@ func (p *processes) beginHere(g program) (int, <-chan ending, error) {
 	defer p.mu.Unlock()
 	defer syscall.Umask(syscall.Umask(g.umask))
 	defer limit(g.limits)()
+	defer firstToEnd()()
 	pid, err := syscall.ForkExec(g.path, g.args, &g.attr)
 	if err != nil {
 		return 0, nil, err

@@ -17,6 +17,7 @@ type Server struct {
 	info  *launch.Info
 	steps *steps // of the first rank; else nil
 	procs processes
+	kills kills
 	cpus  []int    // that this container has
 	env   []string // the container's own
 
@@ -89,9 +90,21 @@ func serve(info *launch.Info, l net.Listener, first bool) (err error) {
 func newServer(info *launch.Info) (s *Server, err error) {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	s = &Server{info: info, begun: map[uint32]bool{}, running: map[uint32]*group{}, boxes: map[*box]bool{}, env: os.Environ()}
-	s.procs.running = map[int]chan ending{}
+	s.procs.running, s.kills.read = map[int]chan ending{}, readKills
 	s.cpus, err = ownCPUs()
 	return s, err
+}
+
+// boxed counts the steps whose tasks are in containers of their own.
+func (s *Server) boxed(n int) {
+	if n > 0 {
+		s.kills.begin()
+		s.kills.task()
+	} else {
+		s.kills.ended(false)
+		s.kills.end()
+	}
+	s.count(n, false)
 }
 
 // count counts the steps that run here. When it is to end it does so once there

@@ -31,6 +31,7 @@ type group struct {
 
 	feeding  sync.Mutex // held while tasks are given input
 	watchers watchers
+	killed   uint64 // what the memory limit had ended in the container before
 }
 
 // task is one of them.
@@ -88,6 +89,7 @@ func (s *Server) execute(conn *launch.Conn, o launch.Start) error {
 }
 
 func (g *group) run() {
+	g.killed = g.s.kills.begin()
 	if g.order.PMI != "" {
 		g.pmi = newPMI(g)
 	}
@@ -95,8 +97,10 @@ func (g *group) run() {
 	for _, placed := range g.placed.Tasks {
 		t := &task{Task: placed}
 		g.tasks = append(g.tasks, t)
+		g.s.kills.task()
 		ended, err := g.begin(t)
 		if err != nil {
+			g.s.kills.ended(false)
 			g.tellEnd(t, exitOfStart(err))
 			continue
 		}
@@ -105,7 +109,11 @@ func (g *group) run() {
 			t.mu.Lock()
 			t.ended = true
 			t.mu.Unlock()
-			g.tellEnd(t, exitOf(end))
+			x := exitOf(end)
+			g.s.kills.ended(x.Signal == int(unix.SIGKILL))
+			n, only := g.s.kills.since(g.killed)
+			x.OOM = n > 0 && (only || x.Signal == int(unix.SIGKILL))
+			g.tellEnd(t, x)
 		})
 	}
 	defer g.present()()
@@ -120,12 +128,27 @@ func (g *group) run() {
 		g.abandon(all)
 	}
 	g.clear()
+	g.sayKilled()
+	g.s.kills.end()
 	_ = g.send(launch.KindOver, 0, nil)
 	// srun closes when it has read that.
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):
 	}
+}
+
+// sayKilled tells what the memory limit has ended, in Slurm's words.
+func (g *group) sayKilled() {
+	n, only := g.s.kills.since(g.killed)
+	if n == 0 || !only || len(g.tasks) == 0 {
+		return
+	}
+	events := "events"
+	if n == 1 {
+		events = "event"
+	}
+	_ = g.send(launch.KindErrors, g.tasks[0].ID, fmt.Sprintf("slurmstepd: error: Detected %d oom_kill %s in StepId=%d.%d. Some of the step tasks have been OOM Killed.\n", n, events, g.s.info.Job, g.order.Layout.Step))
 }
 
 // tellEnd says that a task has ended, also to those that wait for it.

@@ -180,7 +180,7 @@ func (s *Server) reserve(conn *launch.Conn, f launch.Frame) error {
 	}
 	s.steps.runs(c, l.Step)
 	if err := conn.Send(launch.KindGrant, 0, l); err != nil {
-		s.steps.node.end(l.Step, launch.Done{Code: 1})
+		s.steps.node.end(l.Step, launch.Done{Code: 1}, s.kills.ofSteps())
 		return nil
 	}
 	return s.follow(conn, c, l, frames)
@@ -206,7 +206,7 @@ func (s *Server) follow(conn *launch.Conn, c *claim, l *launch.Layout, frames <-
 					return err
 				}
 			}
-			s.steps.node.end(l.Step, done)
+			s.steps.node.end(l.Step, done, s.kills.ofSteps())
 			s.steps.leave(c, l)
 			if ok {
 				_ = conn.Send(launch.KindNoted, 0, nil)

@@ -40,7 +40,7 @@ func TestCanceledBeforeItRuns(t *testing.T) {
 // TestLeavesBeforeItIsTold: when an srun hears that its end is recorded, the next one finds free what it had.
 func TestLeavesBeforeItIsTold(t *testing.T) {
 	n := &node{pending: map[uint64]launch.NodeRequest{}, answers: map[uint64]chan launch.NodeReply{}}
-	s := &Server{steps: &steps{node: n, running: map[uint32]*claim{}}}
+	s := &Server{kills: kills{read: func() uint64 { return 0 }}, steps: &steps{node: n, running: map[uint32]*claim{}}}
 	c := &claim{cancel: make(chan struct{})}
 	done, err := json.Marshal(launch.Done{Code: 3})
 	if err != nil {

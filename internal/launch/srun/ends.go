@@ -21,6 +21,7 @@ type ends struct {
 	code    int          // the highest
 	signal  int          // that ended the task with that code
 	aborted int          // the code with which a task asked for the end; 0: none
+	oom     bool         // the memory limit ended something
 	over    map[int]bool // tasks that have ended
 	use     *job.StepUse // of those that have ended; nil: none
 
@@ -31,6 +32,9 @@ type ends struct {
 func (e *ends) result() (code, signal int) {
 	if e.aborted > 0 {
 		return e.aborted, 0
+	}
+	if e.oom {
+		return 1, 0 // as Slurm's, whatever else there was
 	}
 	return e.code, e.signal
 }
@@ -82,6 +86,11 @@ func (e *ends) take(l *link, task int, x launch.Exit) (bad bool) {
 	}
 	if x.Status() > e.code {
 		e.code, e.signal = x.Status(), x.Signal
+	}
+	if x.OOM {
+		e.oom = true
+		e.untold[told{l.name, "Out Of Memory"}] = append(e.untold[told{l.name, "Out Of Memory"}], task)
+		return true
 	}
 	if x.Status() == 0 {
 		return false

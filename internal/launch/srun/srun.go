@@ -138,7 +138,7 @@ func (r *run) do() (code int, err error) {
 	code = r.wait()
 	restore()
 	r.out.close()
-	done := launch.Done{Code: code, Cancel: r.canceled, Use: r.ended.use}
+	done := launch.Done{Code: code, Cancel: r.canceled, OOM: r.ended.oom, Use: r.ended.use}
 	if _, signal := r.ended.result(); code > 128 && signal > 0 {
 		done.Signal = signal
 	}

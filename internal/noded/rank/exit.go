@@ -12,6 +12,7 @@ import (
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/launches"
 	"gbatch/internal/noded/reason"
 	"gbatch/oci/failure"
 	"gbatch/oci/image"
@@ -25,10 +26,17 @@ type limits struct {
 	pids int
 	disk string // that it had filled what it may write; "": it had not
 	run  time.Duration
+
+	script bool   // the container has a batch script, which goes on when one process is ended for memory
+	steps  uint64 // processes of its steps that were
 }
 
 func (r *Rank) limits() limits {
-	return limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.at), run: r.order.limit()}
+	l := limits{mem: r.order.Allocation.MemBytes, pids: r.node.Config.PidsMax, disk: r.node.Disk.Full(r.order.at), run: r.order.limit()}
+	if l.script = r.endsOne() && r.order.Spec.Script(r.order.id.Rank) != ""; l.script {
+		l.steps = launches.Killed(r.order.dir)
+	}
+	return l
 }
 
 // fenced is a container's exit with what its shim may not know: that the guard of leases
@@ -93,7 +101,7 @@ func reasonOf(e result.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 		return stop.Reason, stop.Text
 	case e.LimitOver:
 		return job.MaxRuntime, limitText(l.run)
-	case e.OOMKilled && e.Failure == nil:
+	case l.outOfMemory(e) && e.Failure == nil:
 		return job.OOM, fmt.Sprintf("out of memory: killed at %s of %s", config.FormatBytes(min(int64(e.PeakBytes), l.mem)), config.FormatBytes(l.mem))
 	case e.Failure != nil:
 		return failureReason(e.Failure), e.Failure.Message
@@ -105,10 +113,22 @@ func reasonOf(e result.Exit, stop *stopRecord, l limits) (job.Reason, string) {
 	return job.None, ""
 }
 
+// outOfMemory says whether the job's program was ended by the memory limit, or something
+// that it had begun itself.
+func (l limits) outOfMemory(e result.Exit) bool {
+	if l.script {
+		return e.OOMKills > l.steps
+	}
+	return e.OOMKilled
+}
+
 // hint is what may be behind a program's own failure.
 func (l limits) hint(e result.Exit) string {
 	if l.disk != "" {
 		return "; " + l.disk
+	}
+	if l.steps > 0 {
+		return fmt.Sprintf("; of its steps the memory limit ended %d processes, see gqueue show", l.steps)
 	}
 	if e.PidsDenied == 0 {
 		return ""

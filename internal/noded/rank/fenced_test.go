@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,28 @@ func TestFenced(t *testing.T) {
 	}
 	if got := why(done); got != job.ExitCode {
 		t.Errorf("ended by itself before: %s", got)
+	}
+}
+
+// TestOutOfMemory: a script's container goes on when the limit has ended one process. Then it
+// counts whether that was of a step; of other containers whether they ended by it.
+func TestOutOfMemory(t *testing.T) {
+	script := limits{script: true, steps: 2}
+	for _, c := range []struct {
+		exit result.Exit
+		in   limits
+		want job.Reason
+		text string
+	}{
+		{result.Exit{OOMKills: 2}, script, job.None, ""},
+		{result.Exit{OOMKills: 3}, script, job.OOM, "out of memory"},
+		{result.Exit{OOMKills: 2, Code: 3, OOMKilled: true}, script, job.ExitCode, "exit code 3; of its steps the memory limit ended 2 processes"},
+		{result.Exit{OOMKills: 1}, limits{}, job.None, ""},
+		{result.Exit{OOMKills: 1, Code: 137, Signal: 9, OOMKilled: true}, limits{}, job.OOM, "out of memory"},
+	} {
+		if reason, text := reasonOf(c.exit, nil, c.in); reason != c.want || !strings.HasPrefix(text, c.text) {
+			t.Errorf("%+v: %s, %q", c, reason, text)
+		}
 	}
 }
 

@@ -163,6 +163,12 @@ func (r *recipe) init() string {
 	return filepath.Join(r.node.Programs, inside.Rank)
 }
 
+// endsOne says that the memory limit ends one process and not the container: a batch script
+// sees its step fail, or its program, as with Slurm.
+func (r *recipe) endsOne() bool {
+	return r.order.Spec.Launches() && r.runtime() == nil
+}
+
 // shimConfig is what every shim is told of its container.
 func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
 	return oci.ShimConfig{
@@ -171,7 +177,7 @@ func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
 		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
 		Stdio: files.Names(),
-		Keep:  keep, Init: r.init(),
+		Keep:  keep, Init: r.init(), OOMOne: r.endsOne(),
 
 		SignalFirst: r.order.signalFirst(),
 

@@ -112,7 +112,7 @@ func (r *Rank) serveLaunches(ctx context.Context) (stop func()) {
 	if !r.order.Spec.Launches() || r.order.id.Rank != 0 || r.node.Launches == nil {
 		return func() {}
 	}
-	s, err := launches.Open(r.order.launchDir(), r.node.Launches(r.order.id, r.order.UUID), r.log)
+	s, err := launches.Open(r.order.launchDir(), launches.Counting(r.node.Launches(r.order.id, r.order.UUID), r.order.dir), r.log)
 	if err != nil {
 		r.log.Error("srun cannot start tasks", "error", err)
 		return func() {}

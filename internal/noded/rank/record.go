@@ -11,11 +11,10 @@ import (
 
 // The files of a rank's directory, beside the container's.
 const (
-	fileStop      = "stop.json"
-	FileAlone     = "alone"     // marks one that runs on without contact, for the guard of leases
-	fileWarned    = "warned"    // marks a rank that was sent its early warning
-	fileSignalled = "signalled" // has the number of the last signal that was sent
-	fileMeter     = "gpus.json"
+	fileStop   = "stop.json"
+	FileAlone  = "alone"  // marks one that runs on without contact, for the guard of leases
+	fileWarned = "warned" // marks a rank that was sent its early warning
+	fileMeter  = "gpus.json"
 )
 
 // record notes durably, before anything of the user's can run, what the rank

@@ -101,8 +101,8 @@ func remember(n *Node, id job.RankID, rec record.Record, recErr error) (*Rank, s
 	r := newRank(n, id, rec.Order)
 	r.link = rec.Link
 	r.state.status.Image, r.state.status.Cores, r.state.status.Ports = rec.Digest, rec.Cores, rec.Ports
-	var err error
-	if r.state.status.Signalled, err = lastSignalled(dir); err != nil {
+	signalled, err := record.Number(dir, record.FileSignalled)
+	if r.state.status.Signalled = uint32(signalled); err != nil {
 		r.state.status.Signalled = math.MaxUint32 // rather none than one twice
 		r.log.Warn("no more signals will be sent to the rank", "error", err)
 	}

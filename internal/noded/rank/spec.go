@@ -107,6 +107,9 @@ func (r *recipe) buildSpec() (*specs.Spec, error) {
 	if err != nil {
 		return nil, reason.Because(job.BadSpec, err)
 	}
+	if r.endsOne() {
+		spec.Process.OOMScoreAdj = new(0) // tasks of steps have 1000, which is more than all of its memory is worth
+	}
 	if err := r.runAsUser(spec); err != nil {
 		return nil, err
 	}

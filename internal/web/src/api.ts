@@ -695,6 +695,7 @@ export type LaunchBegin = {
 
 export type LaunchEnd = {
   code: number
+  oom?: boolean
   signal?: number
   step: number
   use?: StepUse
