@@ -26,7 +26,7 @@ var below = map[string][]string{
 	"oci/affinity": {"cgroups", "oci/failure"}, "oci/message": {}, "oci/pod": {}, "oci/spawn": {"cgroups"},
 	"oci/result":  {"oci/atomicfile", "oci/failure", "oci/lease"},
 	"oci/draft":   {"oci/users", "cgroups", "oci/userns", "oci/sysfilter"},
-	"oci/stage":   {"oci/failure", "oci/overlay", "oci/rootfs", "oci/rmtree"},
+	"oci/stage":   {"cgroups", "oci/failure", "oci/overlay", "oci/rootfs", "oci/rmtree", "oci/userns"},
 	"oci/failure": {},
 	"oci/users":   {"oci/failure", "oci/userns"},
 	"oci/confine": {},

@@ -113,6 +113,17 @@ func (h Host) points() []string {
 	return slices.Compact(out)
 }
 
+// Controllers are the mount points of v1 in which containers have a group, likewise.
+func (h Host) Controllers() []string {
+	v1 := Host{Mounts: map[string]string{}}
+	for name, point := range h.Mounts {
+		if v1Controllers[name] || name == "name=systemd" {
+			v1.Mounts[name] = point
+		}
+	}
+	return v1.points()
+}
+
 // dir returns where the group lies in the hierarchy of a v1 controller, or in
 // the v2 hierarchy where that has the controllers. Memory is the trap: on a
 // hybrid host the v2 hierarchy exists too but counts nothing.

@@ -94,6 +94,8 @@ func TestMappedInside(t *testing.T) {
 		"network":  {`ls /sys/class/net; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; tr '\t' ' ' </proc/sys/net/ipv4/ping_group_range`, nil, "lo\n0\n0 65535\n"},
 		"host":     {`test -d /sys/class/net/lo && echo seen; ls /sys/fs/cgroup | grep -c . | sed 's/[1-9][0-9]*/some/'; touch /sys/kernel/x`, func(r *draft.Request) { r.Network.Host = true }, "seen\nsome\ntouch: /sys/kernel/x: Read-only file system\n"},
 		"cgroup":   {`ls /sys/fs/cgroup | grep -c .  | sed 's/[1-9][0-9]*/some/'; cat /proc/self/cgroup | grep -c gbatch`, nil, "some\n0\n"},
+		"limit":    {`cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes memory.max 2>/dev/null; mkdir x 2>&1 | grep -c Read-only; cd memory 2>/dev/null; mkdir x 2>&1 | grep -c Read-only`, nil, "67108864\n1\n1\n"},
+		"devices":  {`rm /dev/null 2>&1 | grep -c busy; chmod 600 /dev/null 2>&1 | grep -c permitted; stat -c '%u %a' /dev /dev/shm; stat -c '%u' /dev/fd; readlink /dev/ptmx; grep -c ' /dev/[a-z]* ' /proc/mounts; touch /dev/x && rm /dev/x && umount /dev/shm 2>&1 | grep -c permitted`, nil, "1\n1\n0 755\n0 1777\n0\npts/ptmx\n9\n1\n"},
 		"proc":     {`echo 1 >/proc/sys/kernel/panic; cat /proc/keys`, nil, "/bin/sh: can't create /proc/sys/kernel/panic: Read-only file system\n"},
 		"terminal": {`tty; stat -c %u $(tty)`, func(r *draft.Request) { r.Terminal = true }, "/dev/pts/0\r\n0\r\n"},
 		"rlimit": {`ulimit -l | grep -c .; echo fine`, func(r *draft.Request) {

@@ -26,6 +26,10 @@ import (
 type own struct {
 	s *shim
 	c *libcontainer.Container
+
+	// Nil: libcontainer makes it.
+	dev    *stage.Dev
+	groups *stage.Groups
 }
 
 func newOwn(s *shim) (*own, error) {
@@ -33,11 +37,15 @@ func newOwn(s *shim) (*own, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := libcontainer.Create(seenByAll(stageState), s.now.root.ID, config)
-	if err != nil {
+	o := &own{s: s}
+	if s.received.User != nil {
+		o.dev = stage.TakeDev(config, s.received.IDs, s.now.root.At+".dev")
+		o.groups = stage.TakeGroups(config, s.received.IDs, s.now.root.At+".cgroup")
+	}
+	if o.c, err = libcontainer.Create(seenByAll(stageState), s.now.root.ID, config); err != nil {
 		return nil, err
 	}
-	return &own{s, c}, nil
+	return o, nil
 }
 
 // configOf turns a spec into libcontainer's.
@@ -59,6 +67,17 @@ func configOf(s *shim, of *specs.Spec, rootfs string) (*configs.Config, error) {
 	return config, nil
 }
 
+// start begins the first process.
+func (o *own) start(p *libcontainer.Process) error {
+	if err := o.dev.Make(); err != nil {
+		return fmt.Errorf("make the container's /dev: %w", err)
+	}
+	if err := o.groups.Make(); err != nil {
+		return fmt.Errorf("show the container its control groups: %w", err)
+	}
+	return o.c.Start(p)
+}
+
 func (o *own) create(p *stdio.Pump) (process, error) {
 	process, err := spawn.Of(o.s.spec.Process)
 	if err != nil {
@@ -70,7 +89,7 @@ func (o *own) create(p *stdio.Pump) (process, error) {
 		if process.Stdout, process.Stderr = out, errs; in != nil {
 			process.Stdin = in
 		}
-		return process, o.c.Start(process)
+		return process, o.start(process)
 	}
 	parent, child, err := utils.NewSockPair("console")
 	if err != nil {
@@ -78,7 +97,7 @@ func (o *own) create(p *stdio.Pump) (process, error) {
 	}
 	defer child.Close()
 	process.ConsoleSocket, process.ConsoleWidth, process.ConsoleHeight = child, stdio.DefaultWidth, stdio.DefaultHeight
-	if err := o.c.Start(process); err != nil {
+	if err := o.start(process); err != nil {
 		parent.Close()
 		return nil, err
 	}
@@ -102,7 +121,7 @@ func (o *own) createKeeper(program, arg string, env []string) (process, *ordered
 	process, err := spawn.Of(&p)
 	if err == nil {
 		process.Init, process.ExtraFiles = true, files // from keeper.FdProgram on
-		err = o.c.Start(process)
+		err = o.start(process)
 	}
 	if err != nil {
 		k.Close()
