@@ -326,7 +326,7 @@ func (s *shim) setup() error {
 			return err
 		}
 	}
-	return errors.Join(confine.Keyring(), confine.Thread())
+	return errors.Join(confine.Keyring(), confine.Thread(), confineCalls(s))
 }
 
 // readSpec reads what the container's directory says of it.

@@ -25,7 +25,7 @@ var suites = []struct {
 	{"oci/hostnet", "TestFilter"},
 	{"oci", "TestKillMoved TestDevices TestMappedStorage TestMappedReads TestMappedOwn TestMappedExec TestMappedDevices TestMappedHook TestMappedQuotas " +
 		"TestMappedKeyring TestBlame/(hook_eats_memory|hook_crashes|dev_link|proc_link) TestKeptHostile TestPidsLimit TestForeignOOM " +
-		"TestPartsOfOthersIDs TestPod TestPodFails/(memory|together) TestPodMemory TestPodIsStopped/KILL TestPodIsEntered TestShimOfPodIsKilled TestAnnex TestAnnexEnds/memory"},
+		"TestMappedInside/(limit|devices|terminal) TestFiltersOfAll TestPartsOfOthersIDs TestPod TestPodFails/(memory|together) TestPodMemory TestPodIsStopped/KILL TestPodIsEntered TestShimOfPodIsKilled TestAnnex TestAnnexEnds/memory"},
 	{"oci/image", "TestWorkersHaveNoRights TestPullsReachOnlyWhatTheyMay TestPrivateImages"},
 	{"oci/netns", "TestGangTakesNothingFromStrangers TestGangAfterKill TestNetworksAreApart"},
 }
