@@ -144,8 +144,8 @@ CONTROLLERS := 1
 FAULTS_EVERY := 40s
 SMALL := 4s
 LIVES := 1
-chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1 CONTROLLERS=1 FAULTS_EVERY=40s SMALL=4s LIVES=1)
-	TMPDIR=/dev/shm CGO_ENABLED=0 go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL) -chaos.lives=$(LIVES)
+chaos: ## simulate a site with faults (SEEDS=100 HOURS=1 FROM=1 CONTROLLERS=1 NODES=4 FAULTS_EVERY=40s SMALL=4s LIVES=1)
+	TMPDIR=/dev/shm CGO_ENABLED=0 go test -count=1 -v -timeout 24h -run '^TestChaos$$' ./internal/chaos -chaos.seeds=$(SEEDS) -chaos.hours=$(HOURS) -chaos.from=$(FROM) -chaos.controllers=$(CONTROLLERS) -chaos.nodes=$(or $(NODES),4) -chaos.every=$(FAULTS_EVERY) -chaos.small=$(SMALL) -chaos.lives=$(LIVES)
 
 # What a run found is written down in docs/reliability.md. Its files are in memory: a disk would be waited for.
 DAYS := 14

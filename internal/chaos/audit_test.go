@@ -19,12 +19,16 @@ type audit struct {
 	w     *world
 	lease time.Duration // of nodes
 
+	suspect time.Duration // for so long nodes may be silent
+
 	mu     sync.Mutex
 	first  string // violation
 	tally  tally
-	begun  map[string]bool          // ranks of attempts whose program began
+	begun  map[string]begun         // ranks of attempts whose program began
 	ends   map[string]int           // with which code programs ended by themselves
 	ran    map[string]time.Duration // how long programs of ranks of attempts did
+	arrays map[job.Number]int       // tasks of arrays
+	tasks  map[taskEnd]bool         // how tasks' programs ended by themselves
 	alive  map[string]*container    // by job and rank
 	acked  map[job.Number]string    // submissions, by the key
 	uuids  map[job.Number]string    // of jobs, as they were first shown
@@ -36,8 +40,8 @@ type audit struct {
 }
 
 func newAudit(w *world) *audit {
-	return &audit{w: w, begun: map[string]bool{}, ends: map[string]int{}, ran: map[string]time.Duration{}, alive: map[string]*container{}, acked: map[job.Number]string{},
-		uuids: map[job.Number]string{}, cancel: map[job.Number]bool{}, vague: map[job.Number]bool{}, tally: newTally()}
+	return &audit{w: w, begun: map[string]begun{}, ends: map[string]int{}, ran: map[string]time.Duration{}, alive: map[string]*container{}, acked: map[job.Number]string{},
+		uuids: map[job.Number]string{}, cancel: map[job.Number]bool{}, vague: map[job.Number]bool{}, arrays: map[job.Number]int{}, tasks: map[taskEnd]bool{}, tally: newTally()}
 }
 
 // violation notes what does not hold, and ends the history.
@@ -138,16 +142,31 @@ func keys[V any](m map[job.Number]V) (out []job.Number) {
 	return out
 }
 
+// begun is when a program began, and when its node was told of it.
+type begun struct {
+	on       *machine
+	at, told time.Duration
+}
+
+// taskEnd is the end of a task of a job of this name.
+type taskEnd struct {
+	job  string
+	task uint32
+	well bool
+}
+
 // begin is the begin of a program, before it runs.
 func (a *audit) begin(m *machine, c *container) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tally.begun++
 	once, who := c.uuid+" "+c.id.String(), fmt.Sprintf("%s %d", c.uuid, c.id.Rank)
-	if a.begun[once] {
+	if was, ok := a.begun[once]; ok && m == was.on && m.unknowable(was) {
+		a.tally.seen["ranks that ran twice by an image of just before"]++
+	} else if ok {
 		a.violated("rank %s runs twice", c.id)
 	}
-	a.begun[once], c.began = true, a.w.now()
+	a.begun[once], c.began = begun{m, a.w.now(), c.told}, a.w.now()
 	if o := a.alive[who]; o != nil {
 		a.violated("job %d runs on %s as %s while it runs on %s as %s", c.id.Job, m.name, c.id, o.m.name, o.id)
 	}
@@ -175,6 +194,7 @@ func (a *audit) end(m *machine, c *container, code, signal int) {
 	a.over(c)
 	if signal == 0 {
 		a.ends[c.uuid+" "+c.id.String()] = code
+		a.tasks[taskEnd{c.name, c.id.Task, code == 0}] = true
 	}
 	a.w.note("%s ends %s with %d", m.name, c.id, code)
 }
@@ -188,9 +208,20 @@ func (a *audit) crashed(m *machine, c *container) {
 }
 
 func (a *audit) over(c *container) {
-	a.ran[c.uuid+" "+c.id.String()] = a.w.now() - c.began
+	rank := c.uuid + " " + c.id.String()
+	a.ran[rank] = max(a.ran[rank], a.w.now()-c.began)
 	if who := fmt.Sprintf("%s %d", c.uuid, c.id.Rank); a.alive[who] == c {
 		delete(a.alive, who)
+	}
+}
+
+// array says how many tasks an array has that was acknowledged; 0: it is none.
+func (a *audit) array(n job.Number, tasks int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if tasks > 0 {
+		a.arrays[n] = tasks
+		a.tally.seen["arrays"]++
 	}
 }
 

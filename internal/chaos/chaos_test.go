@@ -13,18 +13,22 @@ import (
 )
 
 var (
-	seeds   = flag.Int("chaos.seeds", 6, "histories of TestChaos")
-	from    = flag.Uint64("chaos.from", 1, "the first seed")
-	hours   = flag.Float64("chaos.hours", 1, "simulated hours of each")
-	many    = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
-	every   = flag.Duration("chaos.every", 40*time.Second, "a fault comes so often on average")
-	small   = flag.Duration("chaos.small", 4*time.Second, "a small fault comes so often on average")
-	lives   = flag.Int("chaos.lives", 1, "how often each history is lived through: it is to be the same")
-	traced  = flag.Bool("chaos.traced", false, "write down each message and each turn, too, to see where two lives of a seed part")
-	tail    = flag.Int("chaos.tail", 40, "so many of the last lines of what happened are shown where something does not hold")
-	shorten = flag.Int("chaos.tries", 200, "histories that are lived to shorten one in which something does not hold")
-	bugs    = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
+	seeds    = flag.Int("chaos.seeds", 6, "histories of TestChaos")
+	from     = flag.Uint64("chaos.from", 1, "the first seed")
+	hours    = flag.Float64("chaos.hours", 1, "simulated hours of each")
+	many     = flag.Int("chaos.controllers", 1, "controllers of the site: 1, 3 or 5")
+	machines = flag.Int("chaos.nodes", usualNodes, "nodes of the site: with eight or more there are more users and faults of nodes, wider gangs, and arrays")
+	every    = flag.Duration("chaos.every", 40*time.Second, "a fault comes so often on average")
+	small    = flag.Duration("chaos.small", 4*time.Second, "a small fault comes so often on average")
+	lives    = flag.Int("chaos.lives", 1, "how often each history is lived through: it is to be the same")
+	traced   = flag.Bool("chaos.traced", false, "write down each message and each turn, too, to see where two lives of a seed part")
+	tail     = flag.Int("chaos.tail", 40, "so many of the last lines of what happened are shown where something does not hold")
+	shorten  = flag.Int("chaos.tries", 200, "histories that are lived to shorten one in which something does not hold")
+	bugs     = flag.Bool("chaos.planted", false, "put in bugs, one at a time, and look whether each is found: minutes of a processor")
 )
+
+// usualNodes are those of a site; with so many it is a large one.
+const usualNodes, large = 4, 8
 
 // TestMain has memory be looked through rarely: a site is small, and makes much that it throws away.
 func TestMain(m *testing.M) {
@@ -36,18 +40,29 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// usual is the history of a seed.
-func usual(seed uint64, lasts time.Duration) history {
-	return oneOften(seed, lasts, *every)
+// drawn is a history with its users, and with a fault so often.
+func (h history) drawn(every time.Duration) history {
+	h.clients = 3
+	if h.nodes >= large {
+		h.clients = h.nodes / 3
+	}
+	h.faults = drawFaults(h.seed, h.nodes, h.lasts, every)
+	if h.controllers > 0 {
+		h.faults = drawSeveral(h.seed, h, every)
+	}
+	h.drawApart(every)
+	h.drawImages(every)
+	h.drawLarge(every)
+	h.drawGlitches(*small)
+	return h
 }
+
+// usual is the history of a seed.
+func usual(seed uint64, lasts time.Duration) history { return oneOften(seed, lasts, *every) }
 
 // oneOften is one in which a fault comes so often.
 func oneOften(seed uint64, lasts, every time.Duration) history {
-	const nodes = 4
-	h := history{seed: seed, nodes: nodes, clients: 3, lasts: lasts, faults: drawFaults(seed, nodes, lasts, every)}
-	h.drawApart(every)
-	h.drawGlitches(*small)
-	return h
+	return history{seed: seed, nodes: usualNodes, lasts: lasts}.drawn(every)
 }
 
 // severally is the history of a seed with several controllers.
@@ -57,27 +72,31 @@ func severally(seed uint64, controllers int, lasts time.Duration) history {
 
 // often is one in which a fault comes so often.
 func often(seed uint64, controllers int, lasts, every time.Duration) history {
-	h := history{seed: seed, nodes: 4, clients: 3, controllers: controllers, lasts: lasts}
-	h.faults = drawSeveral(seed, h, every)
-	h.drawApart(every)
-	h.drawGlitches(*small)
-	return h
+	return history{seed: seed, nodes: usualNodes, controllers: controllers, lasts: lasts}.drawn(every)
 }
 
 // TestChaos: whatever befalls its parts, a site keeps its word.
 func TestChaos(t *testing.T) {
-	lasts := time.Duration(*hours * float64(time.Hour))
+	h := history{nodes: *machines, lasts: time.Duration(*hours * float64(time.Hour))}
+	if *many > 1 {
+		h.controllers = *many
+	}
 	through(t, *from, *seeds, func(seed uint64) history {
-		if *many > 1 {
-			return severally(seed, *many, lasts)
-		}
-		return usual(seed, lasts)
+		h.seed = seed
+		return h.drawn(*every)
 	})
 }
 
 // TestChaosSeverally: so does one with three controllers.
 func TestChaosSeverally(t *testing.T) {
 	through(t, 1, 3, func(seed uint64) history { return severally(seed, 3, 30*time.Minute) })
+}
+
+// TestChaosAtLarge: so does one with three controllers and fifty nodes.
+func TestChaosAtLarge(t *testing.T) {
+	through(t, 1, 1, func(seed uint64) history {
+		return history{seed: seed, nodes: 50, controllers: 3, lasts: 5 * time.Minute}.drawn(20 * time.Second)
+	})
 }
 
 // through lives through the histories of seeds, as many at a time as there are processors.
@@ -116,8 +135,8 @@ func through(t *testing.T, from uint64, seeds int, of func(seed uint64) history)
 func report(t *testing.T, h history, out outcome) {
 	t.Logf("seed %d: %s; it is shortened", h.seed, out.violation) // which takes as long as many seeds
 	least, why := shrink(t, h, out.violation)
-	t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d -chaos.every %s -chaos.small %s): %s",
-		h.seed, out.violation, h.seed, h.lasts.Hours(), max(1, h.controllers), *every, *small, why)
+	t.Errorf("seed %d: %s\nWith the fewest faults (repeat it by -chaos.from %d -chaos.seeds 1 -chaos.hours %g -chaos.controllers %d -chaos.nodes %d -chaos.every %s -chaos.small %s): %s",
+		h.seed, out.violation, h.seed, h.lasts.Hours(), max(1, h.controllers), h.nodes, *every, *small, why)
 	for _, f := range least.faults {
 		t.Logf("  %s", f)
 	}

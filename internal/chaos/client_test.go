@@ -118,8 +118,16 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 	if r.IntN(6) == 0 && c.w.now() > time.Minute { // most often two have joined by then
 		nodes = 2
 	}
+	tasks := 0
+	if wide := c.w.history.nodes / usualNodes; wide >= large/usualNodes { // gangs over up to a quarter of the nodes, and arrays
+		if nodes > 1 {
+			nodes += r.IntN(wide)
+		} else if r.IntN(4) == 0 {
+			tasks = 2 + r.IntN(2*wide)
+		}
+	}
 	var few atomic.Bool // nodes have joined: then it is refused. A repeated request looks, too.
-	doc := document(fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes)
+	doc := document(wish{fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes, tasks})
 	begun := c.w.audit.call()
 	a, err := ask(ctx, c, func(ctx context.Context, p *process) (*api.SubmitResponse, error) {
 		k := key
@@ -148,6 +156,7 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 	default:
 		op.number = a.Number
 		c.mine = append(c.mine, sent{key, a.Number})
+		c.w.audit.array(a.Number, tasks)
 		c.w.note("%s submitted job %d", key, a.Number)
 	}
 	c.w.audit.returned(c.id, begun, op)

@@ -74,7 +74,7 @@ func newController(w *world) *machineOfController {
 	if w.plant.site != nil {
 		w.plant.site(&c.conf)
 	}
-	w.audit.lease = c.conf.Lease()
+	w.audit.lease, w.audit.suspect = c.conf.Lease(), time.Duration(c.conf.Nodes.Suspect)*time.Second
 	c.disk.unsafe = w.plant.unsynced
 	return c
 }
@@ -378,11 +378,23 @@ func (p *process) user(ctx context.Context, name string) context.Context {
 // mayRun is how long a job may run.
 const mayRun = 20 * time.Minute
 
-// document is a job that runs for so long and ends so.
-func document(name string, gpus int, again bool, nodes int) json.RawMessage {
-	together := ""
-	if nodes > 1 && again { // they may be on one node
-		together = fmt.Sprintf(`,"ranksPerNode":%d`, nodes)
+// wish is a job that somebody submits.
+type wish struct {
+	name  string
+	gpus  int
+	again bool // it may be started again
+	nodes int
+	tasks int // of an array; 0: it is none
+}
+
+// document is a job that runs for so long and ends so as its name says.
+func document(d wish) json.RawMessage {
+	more := ""
+	if d.nodes > 1 && d.again { // they may be on one node
+		more = fmt.Sprintf(`,"ranksPerNode":%d`, d.nodes)
 	}
-	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"%d minutes"}},"gbatch":{"nodes":%d%s}}`, name, gpus, again, int(mayRun.Minutes()), nodes, together))
+	if d.tasks > 0 {
+		more += fmt.Sprintf(`,"tasks":{"indexes":"0-%d"}`, d.tasks-1)
+	}
+	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"%d minutes"}},"gbatch":{"nodes":%d%s}}`, d.name, d.gpus, d.again, int(mayRun.Minutes()), d.nodes, more))
 }

@@ -70,6 +70,14 @@ func (h *history) drawApart(every time.Duration) {
 	h.faults = append(h.faults, drawing{apart, h.nodes, h.lasts, 16 * every}.draw(rand.New(rand.NewPCG(h.seed, 12)))...)
 }
 
+// drawLarge adds to the faults of a large site's nodes, of which each is to have some.
+func (h *history) drawLarge(every time.Duration) {
+	if h.nodes >= large {
+		of := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !k.onPart })
+		h.faults = append(h.faults, drawing{of, h.nodes, h.lasts, every * large / time.Duration(h.nodes)}.draw(rand.New(rand.NewPCG(h.seed, 14)))...)
+	}
+}
+
 // ofSeveral are those of a site with several controllers.
 var ofSeveral = []kind{
 	{"kill a controller", true, time.Minute, 0},
@@ -200,7 +208,9 @@ func (w *world) befall(f fault) {
 		w.note("over: %s", f)
 		return
 	}
-	w.audit.fault(f.kind)
+	if f.kind != imaged && f.kind != unheard { // which happen later
+		w.audit.fault(f.kind)
+	}
 	if f.ctl {
 		w.members[f.on].befall(f)
 		w.note("over: %s", f)
@@ -234,9 +244,11 @@ func (w *world) befall(f fault) {
 	case "full disk of a node":
 		m.fill(f.lasts)
 	case "crash a node":
-		m.crash(f.lasts, false)
+		m.crash(f.lasts, nil)
 	case "replace a node":
-		m.crash(f.lasts, true)
+		m.crash(f.lasts, m.empty)
+	case imaged, unheard:
+		m.putBack(f)
 	default:
 		w.net.disturb(f)
 	}

@@ -115,6 +115,9 @@ func (a *audit) final() {
 	v := p.loop.View()
 	of := map[string]job.Number{}
 	for j := range v.All() {
+		if j.Parent != 0 { // it has its array's name
+			continue
+		}
 		if n := of[j.Name]; n != 0 {
 			a.violated("%s was submitted once, and is there as job %d and as job %d", j.Name, n, j.Number)
 		}
@@ -126,7 +129,7 @@ func (a *audit) final() {
 			a.violated("job %d was acknowledged and is gone", n)
 		} else if why := a.untrue(j); why != "" {
 			a.violated("job %d is %s %s (%s): %s", n, j.State, j.Reason, j.Text, why)
-		} else if err := a.billed(p, j); err != nil {
+		} else if err := a.billed(p, j); err != nil && a.arrays[n] == 0 { // whose tasks have the attempts
 			a.violated("job %d: %v", n, err)
 		} else {
 			a.tally.ended++
@@ -158,6 +161,9 @@ func (a *audit) untrue(j *state.Job) string {
 	if !j.State.Final() {
 		return "it has not ended"
 	}
+	if n := a.arrays[j.Number]; n > 0 {
+		return a.untrueArray(j, n)
+	}
 	codes, ranks := map[int]int{}, 0
 	if at := j.Attempt; at != nil {
 		ranks = len(at.Ranks)
@@ -180,6 +186,26 @@ func (a *audit) untrue(j *state.Job) string {
 		return fmt.Sprintf("its programs ran for %s", a.ranFor(j))
 	case time.Duration(j.UsedRun)*time.Millisecond > a.ranFor(j)+a.unseen(j) && !a.vague[j.Number]:
 		return fmt.Sprintf("%s count against its limit, and its programs ran for %s", time.Duration(j.UsedRun)*time.Millisecond, a.ranFor(j))
+	}
+	return ""
+}
+
+// untrueArray says that of an array.
+func (a *audit) untrueArray(j *state.Job, tasks int) string {
+	well, badly := 0, false
+	for i := range tasks {
+		if a.tasks[taskEnd{j.Name, uint32(i), true}] {
+			well++
+		}
+		badly = badly || a.tasks[taskEnd{j.Name, uint32(i), false}]
+	}
+	switch {
+	case j.State == job.Cancelled && !a.cancel[j.Number]:
+		return "nobody cancelled it"
+	case j.State == job.Finished && well < tasks:
+		return fmt.Sprintf("of its %d tasks %d ended well", tasks, well)
+	case j.State == job.Failed && j.Reason == job.ExitCode && !badly:
+		return "none of its tasks ended badly"
 	}
 	return ""
 }

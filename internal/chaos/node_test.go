@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,11 +28,15 @@ type machine struct {
 
 	mu       sync.Mutex
 	boots    int
+	instance int           // of the disk that it has
 	disks    int           // it has had
+	made     int           // images of it
+	told     time.Duration // of a rank, last
+	images   []putBack
 	bootedAt time.Duration // by the true time
 	off      int           // faults that keep it, or its daemon, away
 	disk     *nodeDisk
-	files    map[string][]byte
+	files    map[string][]written
 	lease    lease.Lease          // as its file says
 	ranks    map[job.RankID]*rank // on its disk
 	runs     map[job.RankID]*container
@@ -56,7 +58,7 @@ type daemon struct {
 func newMachine(w *world, name string) *machine {
 	dir := filepath.Join(w.dir, name)
 	disk := &nodeDisk{dir: dir, platter: newPlatter(dir, w.plant.leavesSync), harmed: map[string]bool{}}
-	return &machine{w: w, name: name, disk: disk, files: map[string][]byte{}, ranks: map[job.RankID]*rank{}, runs: map[job.RankID]*container{}}
+	return &machine{w: w, name: name, disk: disk, files: map[string][]written{}, ranks: map[job.RankID]*rank{}, runs: map[job.RankID]*container{}}
 }
 
 // steady is the clock that runs from boot.
@@ -76,8 +78,8 @@ func (m *machine) wallMS() int64 { return m.wall().UnixMilli() - m.steady().Mill
 func (m *machine) Read(path string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if text, ok := m.files[path]; ok {
-		return text, nil
+	if past := m.files[path]; len(past) > 0 {
+		return past[len(past)-1].text, nil
 	}
 	return nil, fs.ErrNotExist
 }
@@ -85,7 +87,7 @@ func (m *machine) Read(path string) ([]byte, error) {
 func (m *machine) Write(path string, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.files[path] = data
+	m.wrote(path, data)
 	if path == "contact" {
 		m.lease = lease.Lease{}
 		_ = json.Unmarshal(data, &m.lease) // what cannot be read says nothing
@@ -206,23 +208,29 @@ func (m *machine) endDaemon() {
 	}
 }
 
-// crash ends the machine, and starts it again later: with its disk, or as another machine of the same name.
-func (m *machine) crash(later time.Duration, replaced bool) {
+// crash ends the machine, and starts it again later. Meanwhile it may get another disk.
+func (m *machine) crash(later time.Duration, other func()) {
 	m.mu.Lock()
 	m.off++
 	m.mu.Unlock()
 	m.end()
-	if replaced {
+	if other != nil {
 		m.mu.Lock()
-		if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
-			m.disks++
-		}
-		m.must(os.RemoveAll(m.disk.dir))
-		m.disk.harmed = map[string]bool{}
-		m.lease, m.files, m.ranks = lease.Lease{}, map[string][]byte{}, map[job.RankID]*rank{}
+		other()
 		m.mu.Unlock()
 	}
 	m.comeBack(later)
+}
+
+// empty has the machine be another one of the same name.
+func (m *machine) empty() {
+	if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
+		m.disks++
+		m.instance = m.disks
+	}
+	m.must(os.RemoveAll(m.disk.dir))
+	m.disk.harmed = map[string]bool{}
+	m.lease, m.files, m.ranks = lease.Lease{}, map[string][]written{}, map[job.RankID]*rank{}
 }
 
 func (m *machine) end() {
@@ -235,19 +243,19 @@ func (m *machine) end() {
 		m.w.audit.crashed(m, m.runs[id])
 	}
 	m.runs = map[job.RankID]*container{}
-	r := m.w.draw("cut", m.name)
-	torn, err := m.disk.cut(r)
-	m.must(err)
-	for _, path := range slices.Sorted(maps.Keys(m.files)) {
-		if r.IntN(2) == 0 { // none of the exchange's is synced
-			delete(m.files, path)
-		}
-	}
-	if torn {
-		m.w.audit.saw("journals of nodes torn")
-	}
+	m.cut()
+	m.files = m.flushed(m.w.draw("flushed", m.name))
 	if m.machine.Err() == nil {
 		panic("the machine is on")
+	}
+}
+
+// cut is what the end of its power does to its disk.
+func (m *machine) cut() {
+	torn, err := m.disk.cut(m.w.draw("cut", m.name))
+	m.must(err)
+	if torn {
+		m.w.audit.saw("journals of nodes torn")
 	}
 }
 
@@ -287,7 +295,7 @@ func (d *daemon) Report() *api.SyncRequest {
 	m := d.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	req := &api.SyncRequest{Instance: fmt.Sprintf("%s-disk-%d", m.name, m.disks), Boot: fmt.Sprintf("%s-boot-%d", m.name, m.boots), InventoryHash: "all", Inventory: m.inventory(), Checked: true}
+	req := &api.SyncRequest{Instance: fmt.Sprintf("%s-disk-%d", m.name, m.instance), Boot: fmt.Sprintf("%s-boot-%d", m.name, m.boots), InventoryHash: "all", Inventory: m.inventory(), Checked: true}
 	if m.disk.full > 0 {
 		req.Unhealthy = []string{"disk full: 0 MiB free in the state directory"}
 	}

@@ -194,6 +194,7 @@ func planted() []plant {
 				r.Seen = max(r.Seen, 1)
 			}
 		}},
+		{name: "a node that is put back on an image has the controller's last word", from: 16300, wordApart: true},
 		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {
 			if s.Exit != nil && s.Exit.StartedMS > 0 {
 				e := *s.Exit

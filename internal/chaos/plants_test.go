@@ -52,4 +52,5 @@ type plant struct {
 	forgetsRunning, ignoresStops bool
 	leavesSync                   func(path string) bool // of a node's file or directory
 	newKeys                      bool
+	wordApart                    bool // what the controller said is on no disk of which images are put back
 }

@@ -36,6 +36,7 @@ type rank struct {
 	lost     bool          // how it ended is not known, or not on the disk
 	nowhere  bool          // nothing of it is on the disk, which was full
 	boot     int           // of the machine, in which it was accepted
+	told     time.Duration // when
 	endedIn  int           // which boot of the machine
 	ahead    time.Duration // its wall clock, then
 	released bool          // the controller has let go of it; only its end is kept
@@ -54,9 +55,11 @@ type container struct {
 	m        *machine
 	id       job.RankID
 	uuid     string
+	name     string // of its job
 	gpus     []string
 	cores    int
 	code     int
+	told     time.Duration // of it
 	began    time.Duration
 	stopping bool
 	timers   []*time.Timer
@@ -208,8 +211,8 @@ func (d *daemon) want(o api.Order) {
 		d.contact.Tell(contact.AtOnce)
 		return
 	case r == nil:
-		r = &rank{id: o.ID, order: *o.Run, phase: node.PhaseAccepted}
-		m.ranks[o.ID] = r
+		r = &rank{id: o.ID, order: *o.Run, phase: node.PhaseAccepted, told: m.w.now()}
+		m.ranks[o.ID], m.told = r, m.w.now()
 		if r.nowhere = m.refused(d, r, m.disk.accept(r)); r.nowhere {
 			return
 		}
@@ -320,7 +323,7 @@ func (m *machine) begin(d *daemon, r *rank) {
 		return
 	}
 	r.begun, r.phase, r.started, r.wallMS = true, node.PhaseRunning, m.wall(), m.wallMS()
-	c := &container{m: m, id: r.id, uuid: r.order.UUID, cores: r.order.Allocation.CPUs}
+	c := &container{m: m, id: r.id, told: r.told, uuid: r.order.UUID, name: r.order.Spec.Name, cores: r.order.Allocation.CPUs}
 	for _, g := range r.order.Allocation.GPUs {
 		c.gpus = append(c.gpus, g.UUID)
 	}
