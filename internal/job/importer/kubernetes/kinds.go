@@ -15,7 +15,6 @@ const (
 var instead = map[string]string{
 	"TrainJob":   "write it as a PyTorchJob with what its runtime says, which is not in the file; or " + gangs,
 	"TFJob":      gangs,
-	"MPIJob":     "run its launcher's program as a batch script, which needs no ssh: #SBATCH --nodes, and srun --mpi=pmix in place of mpirun; or " + gangs,
 	"PaddleJob":  gangs,
 	"XGBoostJob": gangs,
 	"JAXJob":     gangs,

@@ -13,6 +13,7 @@ import (
 	"gbatch/internal/document"
 	"gbatch/internal/job"
 	"gbatch/internal/job/importer/foreign"
+	"gbatch/internal/job/importer/kubernetes/mpi"
 	"gbatch/internal/job/importer/kubernetes/parts"
 	"gbatch/internal/job/indexes"
 )
@@ -121,8 +122,10 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 	if found == nil {
 		return job.Submission{}, document.Problems{{Message: "has no Job", Hint: "submit the file that has it, and name this one by --with"}}
 	}
+	found, launch, ok := mpi.Read(d, found)
 	k.found = found
 	switch kind := kindOf(found); {
+	case !ok:
 	case runsOtherwise(d, found):
 	case ofVolcano(found):
 		k.volcano(d, found)
@@ -134,6 +137,7 @@ func Parse(data []byte, with ...[]byte) (job.Submission, error) {
 		k.combine(d, found)
 		k.reaches(d, found)
 	}
+	mpi.Start(&k.spec, launch)
 	for _, s := range k.services {
 		if !slices.Contains(k.served, s.Given("metadata").Given("name").Text) {
 			d.Note(s.Given("kind"), serviceUnused)
@@ -155,7 +159,7 @@ func kindOf(n *node) string {
 }
 
 func isJob(n *node) bool {
-	return slices.Contains([]string{"Job", "CronJob", "JobSet", "PyTorchJob"}, kindOf(n))
+	return slices.Contains([]string{"Job", "CronJob", "JobSet", "PyTorchJob", "MPIJob"}, kindOf(n))
 }
 
 // alien tells of an object beside the job that has no meaning here.
