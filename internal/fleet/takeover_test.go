@@ -132,10 +132,11 @@ func TestTakeOver(t *testing.T) {
 	f := tr.fleet(tr.wholly())
 	var submits, starts []time.Duration
 	began := time.Now()
-	first := began
+	first, submitted := began, f.jobs
 	for range kills {
 		f.answered(began)
 		leads := tr.wholly()
+		submitted += f.refill(submitted)
 		began = time.Now()
 		f.counts.mu.Lock()
 		f.counts.after, f.counts.next = began.Add(stray), time.Time{}
@@ -158,6 +159,21 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("%v was begun %d times", id, times)
 		}
 	}
+}
+
+// refill submits as many jobs as have begun of those that were submitted, so that the queue stays as long as it was.
+func (f *fleet) refill(submitted int) int {
+	f.t.Helper()
+	f.counts.mu.Lock()
+	n := f.jobs + len(f.counts.begun) - submitted
+	f.counts.mu.Unlock()
+	if n = min(n, api.MaxSubmissions); n <= 0 {
+		return 0
+	}
+	if err := f.submit(n); err != nil {
+		f.t.Fatal(err)
+	}
+	return n
 }
 
 // nextStart waits until the first rank is begun after the time that was noted.
