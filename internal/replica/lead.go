@@ -55,6 +55,9 @@ func NewLead(log Agreement, m *Machine, nowMS func() int64) (*Lead, error) {
 	if err := log.Barrier(); err != nil {
 		return nil, lost(err)
 	}
+	if err := m.whole(); err != nil {
+		return nil, err // others would apply what it decides without that entry
+	}
 	if l.Store = m.current(); l.Store == nil {
 		return nil, errors.New("this controller has no store yet")
 	}

@@ -140,6 +140,9 @@ func TestNewerEntry(t *testing.T) {
 	if err := lead.Store.Commit([]state.Record{jobRecord(1)}); err == nil {
 		t.Error("who could not apply an entry acknowledged the next one")
 	}
+	if _, err := m.r.Ready(); err == nil {
+		t.Error("who could not apply an entry leads")
+	}
 	if err := m.r.raft.Snapshot().Error(); err == nil {
 		t.Error("a snapshot leaves out an entry that was not applied")
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -37,8 +38,8 @@ var errStale = errors.New("it was decided in an earlier term")
 type Machine struct {
 	store  store.Config
 	log    *slog.Logger
-	failed chan error // an entry could not be applied: the process must end
-	broken error      // that; no later entry is applied, as that one would be missing for good
+	failed chan error            // an entry could not be applied: the process must end
+	broken atomic.Pointer[error] // that; no later entry is applied, as that one would be missing for good
 
 	clock *commonClock
 
@@ -81,8 +82,8 @@ type stored uint64
 
 // Apply is called by one goroutine, entry after entry.
 func (m *Machine) Apply(l *raft.Log) any {
-	if m.broken != nil {
-		return m.broken
+	if err := m.whole(); err != nil {
+		return err
 	}
 	if err := m.apply(l); err != nil {
 		m.fail(err)
@@ -96,11 +97,19 @@ func (m *Machine) Apply(l *raft.Log) any {
 
 // fail has this member end. It is called by the goroutine that calls Apply.
 func (m *Machine) fail(err error) {
-	m.broken = err
+	m.broken.Store(&err)
 	select {
 	case m.failed <- err:
 	default: // it ends for an earlier one
 	}
+}
+
+// whole says why this member lacks an entry; nil: it lacks none of those that came.
+func (m *Machine) whole() error {
+	if why := m.broken.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 func (m *Machine) apply(l *raft.Log) error {
@@ -151,8 +160,8 @@ func (h heard) StoreLogs(all []*raft.Log) error {
 
 // Snapshot copies the store, mostly by links. It is called by the goroutine that calls Apply.
 func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
-	if m.broken != nil {
-		return nil, m.broken // the log would be dropped with what could not be applied
+	if err := m.whole(); err != nil {
+		return nil, err // the log would be dropped with what could not be applied
 	}
 	st := m.current()
 	if st == nil {
