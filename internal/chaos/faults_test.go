@@ -208,7 +208,7 @@ func (w *world) befall(f fault) {
 		w.note("over: %s", f)
 		return
 	}
-	if f.kind != imaged && f.kind != unheard { // which happen later
+	if f.kind != imaged && f.kind != unheard && f.kind != oldStore { // which happen later
 		w.audit.fault(f.kind)
 	}
 	if f.ctl {

@@ -20,6 +20,8 @@ import (
 const (
 	imaged  = "put a node back on an image"
 	unheard = "put a node back on an image, unheard"
+
+	oldStore = "put a controller's store back" // and not its log
 )
 
 // nodeImage is one.
@@ -34,17 +36,29 @@ type nodeImage struct {
 	made     time.Duration
 }
 
-// drawImages adds images that are put back to the faults of a history, each about as often as one of the others. A fault of
-// these begins when the image is made: seconds to an hour before, as many of one length as of ten times that.
+// drawImages adds images that are put back to the faults of a history, each about as often as one of the others.
 func (h *history) drawImages(every time.Duration) {
-	const least, most = float64(time.Second), float64(time.Hour)
 	r := rand.New(rand.NewPCG(h.seed, 13))
 	of := []kind{{imaged, true, 4 * time.Minute, 0}, {unheard, true, 30 * time.Second, 0}}
 	for _, f := range (drawing{of, h.nodes, h.lasts, 16 * every}).draw(r) {
-		f.by = min(f.at, time.Duration(least*math.Pow(most/least, r.Float64())))
-		f.at -= f.by
-		h.faults = append(h.faults, f)
+		h.faults = append(h.faults, f.ofImage(r))
 	}
+	if h.controllers == 0 {
+		return
+	}
+	r = rand.New(rand.NewPCG(h.seed, 15))
+	for _, f := range (drawing{[]kind{{oldStore, true, time.Minute, 0}}, h.controllers + 1, h.lasts, 32 * every}).draw(r) {
+		f.ctl = true
+		h.faults = append(h.faults, f.ofImage(r))
+	}
+}
+
+// ofImage begins when the image is made: a second to an hour before, as many of one length as of ten times that.
+func (f fault) ofImage(r *rand.Rand) fault {
+	const least, most = float64(time.Second), float64(time.Hour)
+	f.by = min(f.at, time.Duration(least*math.Pow(most/least, r.Float64())))
+	f.at -= f.by
+	return f
 }
 
 // putBack has the machine crash when an image of now is so old, and come back on that.

@@ -41,7 +41,15 @@ func (m *member) befall(f fault) {
 	case "set a controller's clock":
 		m.ahead.Add(int64(f.by))
 	case "lose a controller's machine", "remove a controller", "lose a controller's store", "flip a bit of a controller's":
-		m.w.operated(func() { m.operate(f) })
+		m.w.operated(func() { m.operate(f, nil) })
+	case oldStore:
+		m.mu.Lock()
+		old := m.disk.after(0)
+		m.mu.Unlock()
+		if m.w.sleep(f.by) == nil {
+			m.w.audit.fault(f.kind)
+			m.w.operated(func() { m.operate(f, old) })
+		}
 	case "update a controller":
 		m.w.operated(func() { m.update(f) })
 	default:
@@ -79,7 +87,8 @@ func (m *member) away(unsynced int, later time.Duration, do func()) {
 	m.start()
 }
 
-func (m *member) operate(f fault) {
+// operate has something befall the disk, and the operator mend it. Old is what was on it before.
+func (m *member) operate(f fault, old *disk) {
 	switch f.kind {
 	case "lose a controller's machine":
 		same := false // the planted bug: it comes back as if it were the same
@@ -102,6 +111,8 @@ func (m *member) operate(f fault) {
 	switch {
 	case !harmed:
 		return
+	case f.kind == oldStore:
+		m.away(0, f.lasts, func() { m.disk = old })
 	case f.kind == "lose a controller's store":
 		m.away(0, f.lasts, func() { m.disk = m.disk.empty() })
 	default:
