@@ -55,13 +55,13 @@ func (r *Replica) watch(ctx context.Context) {
 // the address of who leads. Members would take each other's votes, and the next election comes after their patience: so
 // the first by name of those that run stands, however long its disk takes for a vote, and another one where that one lacks an entry.
 func (r *Replica) succeed(ctx context.Context, since time.Time) {
-	leader, before, ok := r.heir()
-	if !ok || !r.refuses(ctx, leader.Name, leader.Address, since) {
-		return
-	}
 	select {
 	case <-r.lacks: // of an earlier election
 	default:
+	}
+	leader, before, ok := r.heir()
+	if !ok || !r.refuses(ctx, leader.Name, leader.Address, since) {
+		return
 	}
 	if !rest(ctx, time.Until(since.Add(time.Duration(1+len(before))*r.patience()/4))) || r.anyRuns(before) && !r.standsInVain(ctx) {
 		return
