@@ -68,7 +68,7 @@ const (
 func Open(c Config) (*Replica, error) {
 	r := &Replica{cfg: c, fsm: newMachine(c.Store, c.Log), ended: make(chan struct{}, 1), lacks: make(chan struct{}, 1), unwatch: func() {}}
 	r.trans = newExchanges(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: stream{c.Listener, c.Dial, r.ended}, MaxPool: 3, Timeout: 10 * time.Second, Logger: r.logger(),
+		Stream: stream{c.Listener, c.Dial, r.ended}, MaxPool: maxKept, Timeout: 10 * time.Second, Logger: r.logger(),
 	}))
 	if err := r.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the log that the controllers have in common, %s: %w", c.Dir, err), r.Close())

@@ -1,6 +1,12 @@
 package replica
 
-import "github.com/hashicorp/raft"
+import (
+	"errors"
+	"io"
+	"syscall"
+
+	"github.com/hashicorp/raft"
+)
 
 // RequestVote and RequestPreVote ask a member for its vote without saying who asks. The library refuses whoever
 // is no voter by the last entry that the member has: where that is older than what made
@@ -12,12 +18,31 @@ import "github.com/hashicorp/raft"
 func (e *exchanges) RequestVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
 	q := *args
 	q.ID = nil
-	return e.NetworkTransport.RequestVote(id, at, &q, resp)
+	return byNew(func() error { return e.NetworkTransport.RequestVote(id, at, &q, resp) })
 }
 
 // RequestPreVote puts the member that is asked in that place, which each knows.
 func (e *exchanges) RequestPreVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	q := *args
 	q.ID = []byte(id)
-	return e.NetworkTransport.RequestPreVote(id, at, &q, resp)
+	return byNew(func() error { return e.NetworkTransport.RequestPreVote(id, at, &q, resp) })
+}
+
+// TimeoutNow has a member stand for leader at once.
+func (e *exchanges) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return byNew(func() error { return e.NetworkTransport.TimeoutNow(id, at, args, resp) })
+}
+
+// maxKept is how many connections to a member are kept for what comes next.
+const maxKept = 3
+
+// byNew asks once more, by a new connection, where a connection that was kept has ended, as that member was started anew since: the library does
+// not, and the vote would be missing until the next election. Who asks twice in a term is answered alike.
+func byNew(ask func() error) (err error) {
+	for range maxKept + 1 {
+		if err = ask(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+			return err
+		}
+	}
+	return err
 }

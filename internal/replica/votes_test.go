@@ -3,6 +3,8 @@ package replica
 import (
 	"testing"
 
+	"github.com/hashicorp/raft"
+
 	"gbatch/internal/state"
 )
 
@@ -42,5 +44,26 @@ func TestNewMemberIsElected(t *testing.T) {
 	_, lead := leader(t, b, rest, d)
 	if err := lead.Store.Commit([]state.Record{jobRecord(1)}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestVoteOfOneStartedAnew: a member is asked for its vote though it was started anew since, and a connection from before was kept.
+func TestVoteOfOneStartedAnew(t *testing.T) {
+	t.Parallel()
+	a, b := newMember(t, "a"), newMember(t, "b")
+	for _, m := range []*member{a, b} {
+		m.start()
+		defer m.stop()
+	}
+	for range 2 {
+		id, at := raft.ServerID(b.name), raft.ServerAddress(b.address)
+		if err := a.r.trans.RequestPreVote(id, at, &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, new(raft.RequestPreVoteResponse)); err != nil {
+			t.Error(err)
+		}
+		if err := a.r.trans.RequestVote(id, at, &raft.RequestVoteRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}, new(raft.RequestVoteResponse)); err != nil {
+			t.Error(err)
+		}
+		b.stop()
+		b.start()
 	}
 }
