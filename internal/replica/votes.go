@@ -36,8 +36,8 @@ func (e *exchanges) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *ra
 // maxKept is how many connections to a member are kept for what comes next.
 const maxKept = 3
 
-// byNew asks once more, by a new connection, where a connection that was kept has ended, as that member was started anew since: the library does
-// not, and the vote would be missing until the next election. Who asks twice in a term is answered alike.
+// byNew asks again where a connection that was kept has ended, as its member was started anew since, and by a new one after all
+// of those: the library does not, and the vote would be missing until the next election. Who is asked twice in a term answers alike.
 func byNew(ask func() error) (err error) {
 	for range maxKept + 1 {
 		if err = ask(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
