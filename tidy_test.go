@@ -81,7 +81,7 @@ var below = map[string][]string{
 	"internal/ctld/access": {"internal/control/launches", "internal/job", "internal/node", "internal/api", "internal/ctld/loop", "internal/ctld/site", "internal/ctld/wire", "internal/munge",
 		"internal/pki", "internal/state", "internal/store", "internal/units", "internal/ctld/conns", "internal/ctld/notice",
 		"internal/ctld/places"},
-	"internal/ctld/scrub": {"internal/ctld/fsck", "internal/pace", "internal/state"}, "internal/pace": {},
+	"internal/ctld/scrub": {"internal/ctld/fsck", "internal/pace", "internal/state"}, "internal/pace": {}, "internal/garbage": {},
 	"internal/ctld/fsck": {"internal/control", "internal/ctld/access", "internal/ctld/site", "internal/job", "internal/state", "internal/store", "sched"},
 	"internal/ctld/backup": {"internal/api", "internal/control", "internal/ctld/access", "internal/ctld/jobstore", "internal/ctld/loop",
 		"internal/ctld/site", "internal/ctld/wire", "internal/job", "internal/state", "internal/store", "sched"},

@@ -23,6 +23,7 @@ import (
 	"gbatch/internal/ctld"
 	"gbatch/internal/ctld/access"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/garbage"
 )
 
 type commands struct {
@@ -45,6 +46,7 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(log *slog.Logger) error {
+	garbage.Sparingly()
 	source := func() (site.Config, error) { return site.Read(c.Config) }
 	if cfg, err := source(); err == nil && cfg.Replica != nil {
 		return runMember(source, log)
