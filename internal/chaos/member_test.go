@@ -98,6 +98,9 @@ func (k *kept) Founding() bool { return false }
 // Copy is the place of the last copy.
 func (k *kept) Copy() (uint64, error) { return uint64(k.copy.index), nil }
 
+// Last is that of replica.Kept.
+func (k *kept) Last() (uint64, error) { return uint64(k.last()), nil }
+
 // start begins a process. No lock is held while the time of its disk passes, as with the only controller.
 func (m *member) start() {
 	m.mu.Lock()

@@ -12,6 +12,15 @@ func Controllers(ctx context.Context, c *Client) (*api.ControllerList, error) {
 	return get[api.ControllerList](ctx, c, api.PathControllers, nil)
 }
 
+// Leader is the name of the controller that leads, as the one that is asked knows; "": that knows of none.
+func Leader(ctx context.Context, c *Client) (string, error) {
+	l, err := get[api.Leader](ctx, c, api.PathLeader, nil)
+	if err != nil {
+		return "", err
+	}
+	return l.Name, nil
+}
+
 // AddController lets another controller take part. Root on the machine of the one that leads only, who
 // gets all keys.
 func AddController(ctx context.Context, c *Client, n api.NewController) (*api.JoinFile, error) {

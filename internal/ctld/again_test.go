@@ -34,7 +34,7 @@ func pair(t *testing.T) (members [2]*Member, local [2]*client.Client) {
 	dir := t.TempDir()
 	for i := range members {
 		c := site.Default()
-		c.Dir, c.Socket, c.Listen, c.ReserveMiB = filepath.Join(dir, fmt.Sprint("c", i)), filepath.Join(dir, fmt.Sprint("s", i)), "127.0.0.1:0", 0
+		c.Dir, c.Socket, c.Listen, c.ReserveMiB = filepath.Join(dir, fmt.Sprint("c", i)), filepath.Join(dir, fmt.Sprint("s", i)), freeAddress(t), 0
 		c.Replica = &site.Replica{Name: fmt.Sprint("c", i), Listen: freeAddress(t), Patience: 5} // others use the machine
 		var err error
 		if i == 0 {

@@ -71,6 +71,9 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		return nil, err
 	}
 	m.pki.Names = m.names
+	if err := m.mayBegin(context.Background()); err != nil {
+		return nil, err
+	}
 	m.trees, err = trees.Open(trees.Config{Dir: filepath.Join(cfg.Dir, site.TreesDir), Now: time.Now, Log: m.log}, m.followed())
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		},
 	})
 	if err != nil {
-		return nil, errors.Join(err, ln.Close(), m.copies.Close())
+		return nil, errors.Join(err, m.copies.Close())
 	}
 	m.asked.Store(m.replica)
 	return m, nil
@@ -114,8 +117,7 @@ func hasKeys(c site.Config) error {
 		return err
 	}
 	return fmt.Errorf("%s holds no keys, and this controller is one of several (replica in its configuration). "+
-		"If others run: there, `gadm controllers remove %[2]s` and `gadm controllers add %[2]s %[3]s --to FILE`; here, with the directory empty, `gctld init --join FILE`. "+
-		"If it is the first controller of a new site: `gctld init` (docs/controllers.md)", c.Dir, c.Replica.Name, c.Replica.Address())
+		"If others run: there, %s. If it is the first controller of a new site: `gctld init`", c.Dir, addAgain(c))
 }
 
 // statement is what this controller says of itself to the one that leads.
@@ -172,6 +174,7 @@ func (m *Member) follow(ctx context.Context, f *front) (leads bool, err error) {
 	m.trees.Rule(m.followed())
 	ended := m.ended
 	m.keeping.Go(func() { m.keepCopies(reads, ended) }) // ends with reads; not awaited, as who leads must not wait for it
+	m.keeping.Go(func() { m.lookThrough(reads) })       // likewise
 	defer func() { stop(); <-read }()
 	select {
 	case <-m.replica.Leads(): // that it leads is no news to one that does
@@ -220,6 +223,9 @@ func (m *Member) lead(ctx context.Context, f *front) error {
 	case err := <-m.broken:
 		return err
 	default:
+	}
+	if err := m.mayLead(ctx); err != nil {
+		return fmt.Errorf("lead: %w", err)
 	}
 	others := copies.NewOthers(m.cfg.Replica.Name, m.replica.Members, m.pki.CopyTLS)
 	l, err := m.replica.Ready()

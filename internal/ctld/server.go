@@ -231,8 +231,12 @@ func (s *Server) openStore() (err error) {
 
 // scrub looks for damage of what is stored.
 func (s *Server) scrub() *scrub.Scrub {
+	mend := ""
+	if c := s.rules.Now(); c.Replica != nil {
+		mend = addAgain(*c)
+	}
 	return &scrub.Scrub{Config: scrub.Config{
-		Dir: s.rules.Now().Dir, Store: s.store, Trees: s.trees.Verify, Logs: s.kept.Verify, Done: s.meters.Scrubbed, Now: s.now, Log: s.log, Wait: client.Sleep,
+		Mend: mend, Dir: s.rules.Now().Dir, Store: s.store, Trees: s.trees.Verify, Logs: s.kept.Verify, Done: s.meters.Scrubbed, Now: s.now, Log: s.log, Wait: client.Sleep,
 		Spare: s.spare,
 	}}
 }

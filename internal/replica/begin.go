@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/raft"
 
@@ -15,6 +16,7 @@ type Kept interface {
 	There() (bool, error)  // it is there, as a whole
 	Founding() bool        // its making was broken off
 	Copy() (uint64, error) // the place in the log of the last copy of a store that lies there; 0: there is none
+	Last() (uint64, error) // the place of the last entry
 }
 
 // Origin is where the records of a member that starts come from.
@@ -27,9 +29,65 @@ const (
 	OfNobody               // it is the first member, and makes the log: from the store that it has been alone with, if there is one
 )
 
-// Begin says where the records of a member that starts come from, and opens its store if they come from there. An error
-// is of a store and a log that do not belong together, or of a store that is damaged.
+// Begin says where the records of a member that starts come from, and opens its store if they come from there. A store that is
+// damaged, and all of which the log has, makes way: its records come as if it were not there. An error
+// is of a store and a log that do not belong together, or of a store that cannot be read otherwise.
 func (m *Machine) Begin(k Kept) (Origin, error) {
+	err := error(nil)
+	if m.beside(suspect).There() {
+		err = errSuspect
+	}
+	var origin Origin
+	if err == nil {
+		origin, err = m.begin(k)
+	}
+	if err != nil {
+		origin, err = m.makeWay(k, err)
+	}
+	m.begun.Store(err == nil)
+	return origin, err
+}
+
+// errSuspect is of a store of which a file was found damaged when it was open.
+var errSuspect = errors.New("a file of the store is damaged")
+
+// makeWay has a store that is damaged lie beside its place, where it can be looked at, if the log has all of it.
+func (m *Machine) makeWay(k Kept, damage error) (Origin, error) {
+	if logged, err := k.There(); err != nil || !logged || k.Founding() {
+		return 0, errors.Join(damage, err)
+	}
+	last, err := k.Last()
+	if err != nil || !errors.Is(damage, errSuspect) && !store.Damaged(damage, last) {
+		return 0, errors.Join(damage, err)
+	}
+	aside := m.beside(aside)
+	err = aside.Remove()
+	if err == nil {
+		err = m.store.Rename(aside.Dir)
+	}
+	if err == nil {
+		err = m.beside(suspect).Remove()
+	}
+	if err != nil {
+		return 0, errors.Join(damage, err)
+	}
+	m.log.Error("the store is damaged, and its records are taken from the common log and the other controllers; look at the disk. What was there is kept, and may be removed", "kept", aside.Dir, "error", strings.ReplaceAll(damage.Error(), ": "+again, ""))
+	return OfCopy, nil
+}
+
+// damaged has this member end, as a file of its store was read and is not as it was written, and take its records anew at its next start.
+func (m *Machine) damaged(damage error) {
+	if !m.begun.Load() {
+		return // the start says it
+	}
+	if err := m.beside(suspect).Make(); err != nil {
+		m.log.Error("that the store is damaged cannot be noted, and it is used on", "error", errors.Join(damage, err))
+		return
+	}
+	m.fail(fmt.Errorf("%w; at the next start its records are taken from the common log and the other controllers: %w", errSuspect, damage))
+}
+
+func (m *Machine) begin(k Kept) (Origin, error) {
 	there, member, err := store.IsMember(m.store)
 	if m.brokenOff() {
 		there, member, err = false, false, nil
@@ -88,6 +146,13 @@ func (k kept) There() (bool, error) {
 }
 
 func (k kept) Founding() bool { return exists(k.r.cfg.Dir + founding) }
+
+func (k kept) Last() (uint64, error) {
+	if err := k.r.ownLog(); err != nil {
+		return 0, err
+	}
+	return k.r.wal.LastIndex()
+}
 
 func (k kept) Copy() (uint64, error) {
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(k.r.cfg.Dir, snapshotsKept, k.r.logger())

@@ -173,6 +173,7 @@ type logThere struct{}
 func (logThere) There() (bool, error)  { return true, nil }
 func (logThere) Founding() bool        { return false }
 func (logThere) Copy() (uint64, error) { return 0, nil }
+func (logThere) Last() (uint64, error) { return 0, nil }
 
 // sentCopy takes a copy of a store.
 type sentCopy struct{ bytes.Buffer }

@@ -41,6 +41,8 @@ type Machine struct {
 	failed chan error            // an entry could not be applied: the process must end
 	broken atomic.Pointer[error] // that; no later entry is applied, as that one would be missing for good
 
+	begun atomic.Bool // its store is open, or is to come
+
 	clock *commonClock
 
 	mu sync.Mutex
@@ -48,7 +50,9 @@ type Machine struct {
 }
 
 func newMachine(c store.Config, log *slog.Logger) *Machine {
-	return &Machine{store: c, log: log, failed: make(chan error, 1), clock: newCommonClock(log)}
+	m := &Machine{store: c, log: log, failed: make(chan error, 1), clock: newCommonClock(log)}
+	m.store.Mend, m.store.Damaged = again, m.damaged
+	return m
 }
 
 // NewMachine is for a common log that is no Replica's. Elapsed is the machine's clock from boot.
@@ -95,7 +99,7 @@ func (m *Machine) Apply(l *raft.Log) any {
 	return stored(l.Index)
 }
 
-// fail has this member end. It is called by the goroutine that calls Apply.
+// fail has this member end. No entry is applied after that.
 func (m *Machine) fail(err error) {
 	m.broken.Store(&err)
 	select {
@@ -182,11 +186,14 @@ const (
 	sending   = ".sending"
 	receiving = ".receiving"
 	replaced  = ".replaced"
+	suspect   = ".suspect" // a note that it is damaged
+	aside     = ".damaged" // one that was
 )
 
 func (m *Machine) beside(suffix string) store.Config {
 	c := m.store
 	c.Dir += suffix
+	c.Damaged = nil // that is not of the store that is open
 	return c
 }
 

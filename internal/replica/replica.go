@@ -64,7 +64,8 @@ const (
 )
 
 // Open opens this member's store and log. Where there is no log yet, this is the first
-// member: its store, which is made if there is none, is what the others will get.
+// member: its store, which is made if there is none, is what the others will get. The listener is the
+// replica's from here on: it is closed where this fails.
 func Open(c Config) (*Replica, error) {
 	r := &Replica{cfg: c, fsm: newMachine(c.Store, c.Log), ended: make(chan struct{}, 1), lacks: make(chan struct{}, 1), unwatch: func() {}}
 	r.trans = newExchanges(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -84,7 +85,7 @@ func (r *Replica) open() error {
 	if err != nil {
 		return err
 	}
-	if r.wal, err = r.openLog(r.cfg.Dir); err != nil {
+	if err := r.ownLog(); err != nil {
 		return err
 	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(r.cfg.Dir, snapshotsKept, r.logger())
@@ -171,7 +172,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// openLog opens the log on disk.
+// ownLog opens this member's log, unless it is open.
+func (r *Replica) ownLog() (err error) {
+	if r.wal == nil {
+		r.wal, err = r.openLog(r.cfg.Dir)
+	}
+	return err
+}
+
+// openLog opens a log on disk.
 func (r *Replica) openLog(dir string) (*wal.WAL, error) {
 	meta := &metadb.BoltMetaDB{} // the log closes it, but where it cannot be opened
 	log, err := wal.Open(filepath.Join(dir, logDir), wal.WithMetaStore(meta), wal.WithLogger(r.logger()))

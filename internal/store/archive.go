@@ -112,6 +112,12 @@ func (c Config) There() bool {
 	return err == nil
 }
 
+// Make makes the directory, empty.
+func (c Config) Make() error {
+	c = c.onDisk()
+	return errors.Join(c.FS.MkdirAll(c.Dir, 0o700), c.syncDir())
+}
+
 // Remove removes a store that nobody has open, if it is there, with the file beside it that has its mark.
 func (c Config) Remove() error {
 	disk := c.onDisk().FS

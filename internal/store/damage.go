@@ -1,7 +1,7 @@
 package store
 
 import (
-	"log/slog"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,7 +11,7 @@ import (
 // damage tells of files of the store that are not as they were written. Reading
 // such a place is an error each time; the log has it once a file.
 type damage struct {
-	log *slog.Logger
+	cfg Config
 
 	mu   sync.Mutex
 	said map[string]bool // by the file's path
@@ -26,10 +26,12 @@ func (d *damage) found(info pebble.DataCorruptionInfo) {
 		time.Sleep(damagePause)
 		return
 	}
-	if d.log == nil {
-		return
+	if d.cfg.Log != nil {
+		d.cfg.Log.Error("a file of the store is damaged: "+d.cfg.mend(), "file", info.Path, "error", info.Details)
 	}
-	d.log.Error("a file of the store is damaged; stop gctld and restore a backup by `gctld restore`", "file", info.Path, "error", info.Details)
+	if d.cfg.Damaged != nil {
+		d.cfg.Damaged(fmt.Errorf("%s: %w", info.Path, info.Details))
+	}
 }
 
 // first says whether nothing was said of a file yet.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -12,6 +13,10 @@ import (
 // directory moved; whoever is killed leaves no lock behind.
 func TestSecondOpener(t *testing.T) {
 	if dir := os.Getenv("GBATCH_TEST_STORE"); dir != "" { // the other program
+		_, _, err := IsMember(Config{Dir: dir})
+		if said := errors.Is(err, ErrInUse); err != nil && (!said || strings.Contains(err.Error(), "damaged")) {
+			t.Fatal(err)
+		}
 		s, err := Open(Config{Dir: dir})
 		if errors.Is(err, ErrInUse) {
 			os.Exit(3)

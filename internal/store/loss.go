@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"syscall"
 
 	"gbatch/internal/store/floor"
 )
@@ -19,9 +21,14 @@ func (c Config) floorFile() string { return c.Dir + MarkSuffix }
 type lossError struct {
 	What  string // is wrong, as a sentence
 	Token string // by which an administrator names this very loss
+	mend  string // Config.Mend
+	upTo  uint64 // of a member: a common log that has come so far has all of it; 0: no log is known to
 }
 
 func (e *lossError) Error() string {
+	if e.mend != "" {
+		return e.What + ": " + e.mend
+	}
 	return fmt.Sprintf("%s. Put the missing files back if there are any, or restore a backup by `gctld restore`; to go on with what is there and lose the rest for good: `gctld accept-loss %s`",
 		e.What, e.Token)
 }
@@ -42,7 +49,7 @@ func inspect(cfg Config) (m floor.Mark, fresh bool, err error) {
 	case len(files) == 0 && !found && unread == nil:
 		return newMark(), true, nil
 	case len(files) == 0:
-		return m, false, &lossError{fmt.Sprintf("it is gone: %d commits were made to it", last.Count), token(last, floor.Mark{})}
+		return m, false, &lossError{What: fmt.Sprintf("it is gone: %d commits were made to it", last.Count), Token: token(last, floor.Mark{}), mend: cfg.Mend}
 	}
 	have, format, gap, err := readMark(cfg)
 	switch {
@@ -51,7 +58,7 @@ func inspect(cfg Config) (m floor.Mark, fresh bool, err error) {
 	case err != nil && unmade:
 		return last, true, nil
 	case err != nil:
-		return m, false, damaged(err)
+		return m, false, cfg.damaged(err)
 	case format > formatNumber:
 		return m, false, fmt.Errorf("its format is %d and this program knows up to %d: use the newer gctld, or restore a backup", format, formatNumber)
 	case format < 3 && have == floor.Mark{} && !found && unread == nil:
@@ -70,15 +77,50 @@ func inspect(cfg Config) (m floor.Mark, fresh bool, err error) {
 		what = fmt.Sprintf("the file that tells how far it must have come cannot be used (%v); it has %d commits, and whether these are all is not known", unread, have.Count)
 	}
 	if what != "" {
+		upTo := cfg.inLog(have, last, found)
 		have.Count -= gap
-		return m, false, &lossError{what, token(last, have)}
+		return m, false, &lossError{what, token(last, have), cfg.Mend, upTo}
 	}
 	return have, false, nil
 }
 
-// damaged says what to do about a database that does not open.
-func damaged(err error) error {
-	return fmt.Errorf("it is damaged, or its disk cannot be read: %w: restore a backup by `gctld restore`", err)
+// inLog is how far a common log has come that has all of a member's store, of which some commits are missing or the mark cannot be
+// read; 0: that is not known. Each commit was an entry.
+func (c Config) inLog(have, last floor.Mark, found bool) uint64 {
+	at, member, err := c.applied()
+	switch {
+	case err != nil || !member:
+	case !found || compare(have, last, true) == "": // the mark says nothing of the log; or what is missing came before what is there
+		return at
+	case have.ID == last.ID && have.Count < last.Count:
+		return at + last.Count - have.Count
+	}
+	return 0
+}
+
+// errDamaged is of a database that does not open.
+var errDamaged = errors.New("it is damaged, or its disk cannot be read")
+
+// damaged says what to do about a database that does not open, but where another program has it open.
+func (c Config) damaged(err error) error {
+	if errors.Is(err, ErrInUse) {
+		return err
+	}
+	return fmt.Errorf("%w: %w: %s", errDamaged, err, c.mend())
+}
+
+func (c Config) mend() string {
+	return cmp.Or(c.Mend, "stop gctld, and restore a backup by `gctld restore`")
+}
+
+// Damaged says whether an error is of a member's store that is not what was written, and all of which is known to have been in a
+// common log that has come as far as last. It is not where the disk, or another program, keeps it from being read.
+func Damaged(err error, last uint64) bool {
+	if loss := (*lossError)(nil); errors.As(err, &loss) {
+		return loss.upTo > 0 && loss.upTo <= last
+	}
+	var kept syscall.Errno
+	return errors.Is(err, errDamaged) && (!errors.As(err, &kept) || kept == syscall.ENOENT)
 }
 
 // prepare makes way for a store that is made anew, and keeps first that nothing was committed

@@ -39,7 +39,6 @@ func Found(cfg Config) error {
 
 // IsMember says whether the store of a directory is there, and a member's.
 func IsMember(cfg Config) (there, member bool, err error) {
-	defer recovered(&err)
 	cfg = cfg.onDisk()
 	if files, err := cfg.FS.List(cfg.Dir); len(files) == 0 {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -47,14 +46,26 @@ func IsMember(cfg Config) (there, member bool, err error) {
 		}
 		return false, false, err
 	}
-	o := options(cfg)
-	o.ReadOnly = true
-	db, err := openDB(cfg.Dir, o)
-	if err != nil {
-		return true, false, damaged(err)
+	if _, member, err = cfg.applied(); err != nil {
+		err = cfg.damaged(err)
 	}
-	_, member, err = (&Store{db: db}).get(keyApplied)
-	return true, member, errors.Join(err, db.Close())
+	return true, member, err
+}
+
+// applied is the place in the common log of the last batch that a member's store has, which nobody has open.
+func (c Config) applied() (at uint64, member bool, err error) {
+	defer recovered(&err)
+	o := options(c)
+	o.ReadOnly = true
+	db, err := openDB(c.Dir, o)
+	if err != nil {
+		return 0, false, err
+	}
+	value, member, err := (&Store{db: db}).get(keyApplied)
+	if len(value) == 8 {
+		at = binary.BigEndian.Uint64(value)
+	}
+	return at, member, errors.Join(err, db.Close())
 }
 
 // OpenMember opens the store of a member, which Found has made one or another member has sent.
@@ -68,7 +79,11 @@ func OpenMember(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
 	}
-	return openMember(cfg, mark)
+	s, err := openMember(cfg, mark)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, cfg.damaged(err))
+	}
+	return s, nil
 }
 
 // CheckReceived says why a copy of another member's store cannot take the place of this one's; nil: it can. All of it is read: a

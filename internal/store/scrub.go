@@ -16,13 +16,13 @@ import (
 // valid during the call; take may be slow, and its error ends the scrub.
 func (s *Store) Scrub(dir string, take func(state.Record) error) (damage, err error) {
 	want := floor.Mark{ID: s.id, Count: s.commits.Load()}
-	if err := s.Backup(dir); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if err := s.Backup(dir); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, errClosed) {
 		return nil, err
 	} else if err != nil {
-		return damaged(err), nil
+		return s.cfg.damaged(err), nil
 	}
 	var stopped error
-	damage = readCopy(Config{Dir: dir, FS: s.cfg.FS}, want, func(r state.Record) error {
+	damage = readCopy(Config{Dir: dir, FS: s.cfg.FS, Mend: s.cfg.Mend, Damaged: s.cfg.Damaged}, want, func(r state.Record) error {
 		stopped = take(r)
 		return stopped
 	})
@@ -39,16 +39,16 @@ func readCopy(cfg Config, want floor.Mark, take func(state.Record) error) (err e
 	o.ReadOnly = true
 	db, err := openDB(cfg.Dir, o)
 	if err != nil {
-		return damaged(err)
+		return cfg.damaged(err)
 	}
 	s := &Store{db: db}
 	have, _, gap, err := s.progress()
 	if err == nil {
 		want.Hash = have.Hash // there may be later commits
 		if what := compare(have, want, true); what != "" {
-			err = fmt.Errorf("%s: restore a backup by `gctld restore`", what)
+			err = fmt.Errorf("%s: %s", what, cfg.mend())
 		} else if gap > 0 {
-			err = fmt.Errorf("%d of the %d commits that were made to it are missing, though there are later ones: restore a backup by `gctld restore`", gap, have.Count)
+			err = fmt.Errorf("%d of the %d commits that were made to it are missing, though there are later ones: %s", gap, have.Count, cfg.mend())
 		}
 	}
 	if err == nil {

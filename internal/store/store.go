@@ -40,6 +40,11 @@ type Config struct {
 	// the place of its batch in the common log. The value is only valid during the call, and nil of one that was deleted.
 	Applied func(place uint64, n job.Number, value []byte)
 
+	// Mend is what to do where the store is damaged or lacks commits; empty: what there is for a store that nobody else has.
+	Mend string
+	// Damaged, if there is one, is called when a file of the open store was read and is not as it was written.
+	Damaged func(error)
+
 	died func(why string) // of tests: takes the place of the process's end, and must not return
 }
 
@@ -76,11 +81,8 @@ func Open(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
 	}
 	s, err := openAs(cfg, mark)
-	if err != nil && !errors.Is(err, ErrInUse) {
-		err = damaged(err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, err)
+		return nil, fmt.Errorf("open store %s: %w", cfg.Dir, cfg.damaged(err))
 	}
 	return s, nil
 }
@@ -136,7 +138,7 @@ func options(cfg Config) *pebble.Options {
 		L0CompactionThreshold: 4,
 		CacheSize:             cacheBytes,
 		Logger:                quiet{cfg.Log, cfg.died},
-		EventListener:         &pebble.EventListener{DataCorruption: (&damage{log: cfg.Log}).found},
+		EventListener:         &pebble.EventListener{DataCorruption: (&damage{cfg: cfg}).found},
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -416,7 +418,8 @@ func (q quiet) Fatalf(f string, a ...any) {
 // Backup makes a copy of the store in a new directory on the same disk: all
 // that was committed when it was called, while commits go on. Most of it are
 // links to files that never change, so it is quick and takes little room.
-func (s *Store) Backup(dir string) error {
+func (s *Store) Backup(dir string) (err error) {
+	defer closed(&err)
 	if err := s.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("copy store to %s: %w", dir, err)
 	}

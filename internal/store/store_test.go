@@ -159,6 +159,9 @@ func TestReadAfterClose(t *testing.T) {
 	if err := s.Load(func(state.Record) error { return nil }); !errors.Is(err, errClosed) {
 		t.Errorf("all that a controller begins with: %v", err)
 	}
+	if damage, err := s.Scrub("copy", func(state.Record) error { return nil }); damage != nil || !errors.Is(err, errClosed) {
+		t.Errorf("all, to look for damage: %v, %v", damage, err)
+	}
 	if _, err := s.Jobs(1, 10, func(job.Number, []byte) {}); !errors.Is(err, errClosed) {
 		t.Errorf("some jobs: %v", err)
 	}

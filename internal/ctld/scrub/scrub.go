@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -19,8 +20,11 @@ type Config struct {
 	Store interface {
 		Scrub(dir string, take func(state.Record) error) (damage, err error)
 	}
+	// Mend is what to do about damage of the store, of one of several controllers; empty: what one alone can do.
+	Mend string
+
 	// Trees looks at uploaded directories, and says what of them was damaged and is
-	// given up. It calls pace before so many bytes are read.
+	// given up. It calls pace before so many bytes are read. Nil: there are none.
 	Trees func(pace func(bytes int64) error) (gone []string, err error)
 	// Logs looks at kept logs likewise, and says which are damaged.
 	Logs  func(pace func(bytes int64) error) (damaged []string, err error)
@@ -78,7 +82,7 @@ func (s *Scrub) pass(ctx context.Context) (found int, err error) {
 	damage, err := s.Store.Scrub(dir, func(r state.Record) error {
 		if err := fsck.Readable(r); err != nil {
 			if found++; found <= maxSaid {
-				s.Log.Error("a stored record cannot be read: restore a backup, or stop gctld and take the record out by `gctld fsck --quarantine`", "record", r.Where(), "error", err)
+				s.Log.Error("a stored record cannot be read: "+cmp.Or(s.Mend, "restore a backup, or stop gctld and take the record out by `gctld fsck --quarantine`"), "record", r.Where(), "error", err)
 			}
 		}
 		return p.Read(int64(len(r.Value)) + perRecord)
@@ -88,7 +92,7 @@ func (s *Scrub) pass(ctx context.Context) (found int, err error) {
 	}
 	if damage != nil {
 		found++
-		s.Log.Error("the store is damaged, and the next start of gctld may be refused: make a copy of what is there, and restore a backup by `gctld restore`", "error", damage)
+		s.Log.Error("the store is damaged, and the next start of gctld may be refused: "+cmp.Or(s.Mend, "make a copy of what is there, and restore a backup by `gctld restore`"), "error", damage)
 	}
 	for _, of := range []struct {
 		verify     func(pace func(bytes int64) error) ([]string, error)
@@ -97,6 +101,9 @@ func (s *Scrub) pass(ctx context.Context) (found int, err error) {
 		{s.Trees, "uploaded directories", "an uploaded directory is damaged and was given up: its user brings it again by submitting again"},
 		{s.Logs, "kept logs", "a kept log is damaged: whoever reads it is told where, and nothing else is to be done"},
 	} {
+		if of.verify == nil {
+			continue
+		}
 		list, err := of.verify(p.Read)
 		for i, what := range list {
 			if found++; i < maxSaid {
