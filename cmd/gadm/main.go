@@ -52,7 +52,7 @@ type policyCmd struct {
 }
 
 type controllersCmd struct {
-	List     adm.Controllers       `cmd:"" default:"withargs" help:"List controllers."`
+	List     adm.Controllers       `cmd:"" default:"withargs" help:"List controllers, and how they fare (the default). The other commands: gadm controllers add, remove and transfer; see their --help."`
 	Add      adm.AddController     `cmd:"" help:"Let another controller take part, as root on the machine of the one that leads."`
 	Remove   adm.RemoveControllers `cmd:"" help:"Let controllers take part no longer."`
 	Transfer adm.TransferLead      `cmd:"" help:"Let another controller lead."`

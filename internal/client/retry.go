@@ -63,6 +63,17 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// referredError is of a request that only controllers have answered that do not lead.
+type referredError struct{ error }
+
+func (e referredError) Unwrap() error { return e.error }
+
+// IsReferred says that each time that a request was answered it was by a controller that does not lead, and did nothing.
+func IsReferred(err error) bool {
+	_, ok := errors.AsType[referredError](err)
+	return ok
+}
+
 // repeat runs try until it succeeds, fails for good, or For of pauses have passed.
 func (r Retry) repeat(ctx context.Context, try func() error) error {
 	sleep := r.Sleep
@@ -72,6 +83,7 @@ func (r Retry) repeat(ctx context.Context, try func() error) error {
 	var pauses Backoff
 	var slept time.Duration
 	noticed := r.Notice == nil
+	referred := true // each time
 	for {
 		err := try()
 		if err == nil || !IsUnavailable(err) {
@@ -79,12 +91,17 @@ func (r Retry) repeat(ctx context.Context, try func() error) error {
 		}
 		if IsCode(err, api.CodeElsewhere) {
 			pauses.Reset() // another controller will lead in a moment
+		} else {
+			referred = false
 		}
 		pause := pauses.Next()
 		if a, ok := errors.AsType[*answer](err); ok {
 			pause = max(pause, a.after)
 		}
 		if slept+pause > r.For {
+			if referred {
+				err = referredError{err}
+			}
 			return err
 		}
 		if !noticed && (slept >= electionTime || !IsCode(err, api.CodeElsewhere)) {

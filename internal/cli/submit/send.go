@@ -67,13 +67,15 @@ func (o *flags) request(j ready) api.SubmitRequest {
 func (o *flags) sendOne(ctx context.Context, a *cli.App, j ready) (*api.SubmitResponse, error) {
 	req := o.request(j)
 	key := cmp.Or(o.IdempotencyKey, rand.Text())
-	var sent atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	var sent, answered atomic.Int32
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Add(1) }, GotFirstResponseByte: func() { answered.Add(1) },
+	})
 	resp, err := a.Client.Submit(ctx, &req, key)
 	if err == nil {
 		return resp, nil
 	}
-	known := !sent.Load() || o.DryRun
+	known := sent.Load() == 0 || o.DryRun || client.IsReferred(err) && sent.Load() == answered.Load()
 	if _, answered := errors.AsType[*api.Error](err); answered && !client.IsUnavailable(err) {
 		known = true
 	}

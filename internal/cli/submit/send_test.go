@@ -14,8 +14,8 @@ import (
 )
 
 // TestUnknownOutcome: where a submission went out and no answer came, its key is told, and
-// the same command with it says that the job is there. Where nothing went out, or a refusal came,
-// there is nothing to ask.
+// the same command with it says that the job is there. Where nothing went out, a refusal came, or
+// only controllers have answered that do not lead, there is nothing to ask.
 func TestUnknownOutcome(t *testing.T) {
 	const file = "type: task\nimage: debian\ncommands: [env]\n"
 	var mu sync.Mutex // held while the controller answers; of what follows
@@ -63,6 +63,14 @@ func TestUnknownOutcome(t *testing.T) {
 	mu.Unlock()
 	if err := submit(""); err == nil || strings.Contains(err.Error(), "idempotency") {
 		t.Errorf("refused: %v", err)
+	}
+	mu.Lock()
+	fake.Submit = func(*api.SubmitRequest, string) (*api.SubmitResponse, *api.Error) {
+		return nil, api.Errorf(api.CodeElsewhere, "another controller leads")
+	}
+	mu.Unlock()
+	if err := submit(""); err == nil || strings.Contains(err.Error(), "idempotency") {
+		t.Errorf("asked of one that does not lead: %v", err)
 	}
 	b = clitest.Start(t, nil)
 	if err := submit(""); err == nil || strings.Contains(err.Error(), "idempotency") {
