@@ -126,17 +126,21 @@ func openDB(dir string, o *pebble.Options) (*pebble.DB, error) {
 	return db, err
 }
 
-// cacheBytes holds what tells of a key that it is not there, which each submission asks, for some
-// hundred thousand jobs; what pebble has by itself did not, and read it from its files again and again.
-const cacheBytes = 32 << 20
+// blockBytes holds what tells of a key that it is not there, which each submission asks, for some hundred thousand
+// jobs: without it that is read from pebble's files again and again. Pebble takes what it has in memory of the last
+// commits, up to two tables, off the size that its cache is given.
+const (
+	tableBytes = 16 << 20
+	blockBytes = 64 << 20
+)
 
 func options(cfg Config) *pebble.Options {
 	o := &pebble.Options{
 		FS:                    cfg.FS,
 		FormatMajorVersion:    pebble.FormatNewest,
-		MemTableSize:          16 << 20,
+		MemTableSize:          tableBytes,
 		L0CompactionThreshold: 4,
-		CacheSize:             cacheBytes,
+		CacheSize:             blockBytes + 2*tableBytes,
 		Logger:                quiet{cfg.Log, cfg.died},
 		EventListener:         &pebble.EventListener{DataCorruption: (&damage{cfg: cfg}).found},
 	}
