@@ -102,10 +102,12 @@ type Contact struct {
 	lease   *lease
 	leaseC  chan struct{} // the lease was renewed
 	updates updates
-	isAway  bool // of the poll loop only: the controller does not answer
+	isAway  bool          // of the poll loop only: the controller does not answer
+	turn    chan struct{} // has one while an exchange is made that is answered at once
 
-	unnoted atomic.Bool  // the file cannot be written
-	spread  atomic.Int64 // nodes that have lost the same controller come back within this time
+	unnoted atomic.Bool   // the file cannot be written
+	spread  atomic.Int64  // nodes that have lost the same controller come back within this time
+	heard   atomic.Uint64 // answers
 
 	// Held while a report is gathered and while an answer is acted on, so that
 	// a report that names a version has its ranks.
@@ -119,7 +121,7 @@ type Contact struct {
 // Open reads how long the node may go on alone.
 func Open(o Options) *Contact {
 	o.Machine = o.Machine.own()
-	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, o.Machine), leaseC: make(chan struct{}, 1),
+	return &Contact{Options: o, lease: openLease(o.File, o.Boot, o.Lease, o.Machine), leaseC: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		updates: updates{wake: make(chan struct{}, 1)}, wantInventory: true, records: openMemory(o.Records, o.Machine.Files)}
 }
 
@@ -155,12 +157,18 @@ func (c *Contact) Heard() bool {
 func (c *Contact) poll(ctx context.Context) {
 	pause := c.Machine.backoff("poll")
 	wait := time.Duration(0) // the first sync is answered at once
+	lost := uint64(0)        // what was heard until there was no answer
 	for ctx.Err() == nil {
 		err := c.Credential.Ready(ctx, c.Controller, c.Log)
-		if err == nil {
+		switch {
+		case err != nil:
+		case wait > 0:
 			err = c.sync(ctx, wait)
+		default:
+			err = c.atOnce(ctx, func() bool { return c.heard.Load() == lost })
 		}
 		if err != nil {
+			lost = c.heard.Load()
 			c.Credential.Refused(err)
 			c.away(ctx, err, &pause)
 			wait = 0
@@ -177,33 +185,59 @@ func (c *Contact) poll(ctx context.Context) {
 func (c *Contact) sendUpdates(ctx context.Context) {
 	pause := c.Machine.backoff("updates")
 	for c.updates.due(ctx) == nil {
-		for ctx.Err() == nil {
-			err := c.sync(ctx, 0)
-			if err == nil {
-				pause.Reset()
-				break
-			}
-			// The poll loop says that the controller is away.
-			_ = client.Sleep(ctx, pause.Next())
+		if err := c.atOnce(ctx, c.updates.isDue); err != nil {
+			_ = client.Sleep(ctx, pause.Next()) // the poll loop says that the controller is away
+			continue
 		}
+		pause.Reset()
 	}
 }
 
-// away notes a failed sync, once in each absence, and waits.
+// atOnce makes an exchange that is answered at once, if it is still to be made when its turn has come. When the controller was away, both loops
+// have one to make, and for two at a time there would be two connections, just when all nodes make theirs. One of the two says all there is.
+func (c *Contact) atOnce(ctx context.Context, still func() bool) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if !still() {
+		return nil
+	}
+	due := c.updates.isDue()
+	err := c.sync(ctx, 0)
+	if err != nil && due {
+		c.Tell(AtOnce) // still
+	}
+	return err
+}
+
+// away notes a failed sync, once in each absence, and waits, at first for its part of the time over which all nodes come back.
+//
+// When all come, connections cost the most, and a node needs a second one for what it has to tell while its poll is open. So who was answered
+// meanwhile, as it had something to tell, opens its poll when the others have come, and what need not be told at once waits as long.
 func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
 	if ctx.Err() != nil {
 		return
 	}
-	wait := pause.Next()
+	wait, lost := pause.Next(), c.heard.Load()
+	spread := time.Duration(c.spread.Load())
+	if spread > 0 {
+		c.updates.gather(spread + c.Machine.Draw("gather", spread))
+	}
 	if !c.isAway {
 		c.isAway = true
-		if spread := time.Duration(c.spread.Load()); spread > 0 {
+		if spread > 0 {
 			wait += spread/8 + c.Machine.Draw("spread", spread-spread/8) // before that most often no controller answers
 		}
 		left, _ := c.lease.left()
 		c.Log.Warn("controller does not answer; running jobs go on", "controller", c.Address, "error", err, "lease_left", left.Round(time.Second))
 	}
 	_ = client.Sleep(ctx, wait)
+	if c.heard.Load() != lost {
+		_ = client.Sleep(ctx, c.updates.gathering())
+	}
 }
 
 func (c *Contact) back() {
@@ -234,6 +268,7 @@ func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
 		c.Log.Error("contact cannot be noted: jobs go on no longer than was noted before; a nil error takes this back", "file", c.File, "error", err)
 	}
 	c.renewed()
+	c.heard.Add(1)
 	c.spread.Store(int64(min(time.Duration(resp.SpreadMS)*time.Millisecond, lease/4))) // whatever it says: contact is before the lease ends
 	c.take(ctx, ticket, resp)
 	return nil

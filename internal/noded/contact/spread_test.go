@@ -1,10 +1,12 @@
 package contact
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/client"
+	"gbatch/internal/noded/identity"
 )
 
 // TestSpread: nodes that have lost the same controller come back over the time that it has named, once in each absence
@@ -23,8 +27,8 @@ func TestSpread(t *testing.T) {
 		pause  time.Duration // the first
 	}{
 		"an older controller": {0, []string{"poll 50ms", "poll 100ms", "poll 50ms"}, 50 * time.Millisecond},
-		"of 1000 nodes":       {4000, []string{"poll 50ms", "spread 3.5s", "poll 100ms", "poll 50ms", "spread 3.5s"}, 4050 * time.Millisecond},
-		"beyond the lease":    {1 << 40, []string{"poll 50ms", "spread 13.125s", "poll 100ms", "poll 50ms", "spread 13.125s"}, 15050 * time.Millisecond},
+		"of 1000 nodes":       {4000, []string{"poll 50ms", "gather 4s", "spread 3.5s", "poll 100ms", "gather 4s", "poll 50ms", "gather 4s", "spread 3.5s"}, 4050 * time.Millisecond},
+		"beyond the lease":    {1 << 40, []string{"poll 50ms", "gather 15s", "spread 13.125s", "poll 100ms", "gather 15s", "poll 50ms", "gather 15s", "spread 13.125s"}, 15050 * time.Millisecond},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +55,81 @@ func TestSpread(t *testing.T) {
 				c.away(t.Context(), errors.New("gone"), &pause)
 				if diff := cmp.Diff(test.want, drawn); diff != "" {
 					t.Errorf("drawn (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// rushed is a controller that is away for a time, and then slow; it notes what is asked at the same time.
+type rushed struct {
+	Controller
+	from, until time.Time // it is away
+
+	mu         sync.Mutex
+	open, most int      // requests; the most at the same time since it is back
+	asked      []string // when and how, since it is back
+}
+
+func (r *rushed) NodeSync(ctx context.Context, _ string, req *api.SyncRequest) (*api.SyncResponse, error) {
+	if now := time.Now(); now.After(r.from) && now.Before(r.until) {
+		return nil, errors.New("gone")
+	}
+	r.mu.Lock()
+	back := !time.Now().Before(r.until)
+	if r.open++; back {
+		r.most = max(r.most, r.open)
+		r.asked = append(r.asked, fmt.Sprintf("%v held %t", time.Since(r.until).Round(100*time.Millisecond), req.WaitMS > 0))
+	}
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.open--
+	}()
+	wait := time.Duration(req.WaitMS) * time.Millisecond
+	if !back {
+		wait = min(wait, time.Until(r.from)) + 1 // then it breaks off
+	}
+	if err := client.Sleep(ctx, max(wait, time.Second)); err != nil {
+		return nil, err
+	}
+	return &api.SyncResponse{LeaseMS: 60_000, SpreadMS: 4000, Nonce: req.Nonce}, nil
+}
+
+// TestOneConnection: a node that comes back tells all that there is once. It makes one request at a time until the others have come, and then opens its
+// poll; what it does not tell at once waits for that.
+func TestOneConnection(t *testing.T) {
+	for name, test := range map[string]struct {
+		running bool // a rank runs since it is back
+		ends    time.Duration
+		want    []string
+	}{
+		"opens its poll":     {false, 15 * time.Second, []string{"300ms held false", "5s held true"}},
+		"tells no beginning": {true, 4900 * time.Millisecond, []string{"300ms held false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctl := &rushed{from: time.Now().Add(3 * time.Second), until: time.Now().Add(4 * time.Second)}
+				c := Open(Options{Name: "n1", File: filepath.Join(t.TempDir(), "contact"), Boot: "b", Lease: time.Minute, Node: &countedNode{}, Log: slog.New(slog.DiscardHandler),
+					Controller: ctl, Credential: &identity.Credential{}, Machine: Machine{Draw: func(_ string, most time.Duration) time.Duration { return most / 2 }}})
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { c.Run(ctx) }) // ends with ctx
+				time.Sleep(time.Until(ctl.from) + 200*time.Millisecond)
+				c.Tell(AtOnce)
+				time.Sleep(2 * time.Second) // it has told that
+				if test.running {
+					c.Tell(WithinRunning)
+				}
+				time.Sleep(time.Until(ctl.until) + test.ends)
+				cancel()
+				running.Wait()
+				if diff := cmp.Diff(test.want, ctl.asked); diff != "" {
+					t.Errorf("asked since it is back (-want +got):\n%s", diff)
+				}
+				if ctl.most != 1 {
+					t.Errorf("%d requests at the same time", ctl.most)
 				}
 			})
 		})

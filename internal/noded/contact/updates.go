@@ -21,14 +21,18 @@ const (
 type updates struct {
 	wake chan struct{}
 
-	mu sync.Mutex
-	at time.Time // when it is due; zero: there is none
+	mu      sync.Mutex
+	at      time.Time // when it is due; zero: there is none
+	gathers time.Time // until when what is not for at once waits for something that is
 }
 
 // tell asks for a sync within the given time.
 func (u *updates) tell(within time.Duration) {
 	at := time.Now().Add(within)
 	u.mu.Lock()
+	if within > AtOnce && at.Before(u.gathers) {
+		at = u.gathers
+	}
 	sooner := u.at.IsZero() || at.Before(u.at)
 	if sooner {
 		u.at = at
@@ -72,4 +76,25 @@ func (u *updates) taken() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.at = time.Time{}
+}
+
+// isDue says whether there is something to tell now.
+func (u *updates) isDue() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.at.IsZero() && !time.Now().Before(u.at)
+}
+
+// gather has what is told from now on wait for so long, but for what is told at once.
+func (u *updates) gather(so time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.gathers = time.Now().Add(so)
+}
+
+// gathering is for how much longer.
+func (u *updates) gathering() time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return time.Until(u.gathers)
 }
