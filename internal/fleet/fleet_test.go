@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,9 @@ type size struct {
 // TestFleet: nodes of a fleet join over TLS and run all jobs, each once, also
 // when the controller is killed in the middle and started again.
 func TestFleet(t *testing.T) {
+	// All nodes in one process look through what all have in memory for what each throws away. A node's own process has so little that it seldom does.
+	was := debug.SetGCPercent(400)
+	t.Cleanup(func() { debug.SetGCPercent(was) })
 	sz := size{nodes: number(t, "NODES", 20), gpus: number(t, "GPUS", 8), jobs: number(t, "JOBS", 200), runs: time.Duration(number(t, "RUN_MS", 100)) * time.Millisecond}
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart=%t", restart), func(t *testing.T) {
