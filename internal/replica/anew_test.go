@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"path/filepath"
@@ -122,4 +123,40 @@ func (m *member) mends(records int, file string) int {
 	}
 	m.t.Errorf("%s: it is damaged after each start", file)
 	return 0
+}
+
+// TestDamagedEntry: an entry of the log that the disk has changed is not applied to a store that is taken anew from it, and is given to
+// nobody: the start is refused.
+func TestDamagedEntry(t *testing.T) {
+	const records = 20
+	m := damagedStore(t, records)
+	t.Cleanup(m.stop)
+	files, err := filepath.Glob(filepath.Join(m.dir, "log", logDir, "*.wal"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d files of the log: %v", len(files), err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, jobRecord(records/2).Value)
+	if at < 0 {
+		t.Fatal("the record is not in the log")
+	}
+	flip(t, files[0], int64(at))
+	if err := os.RemoveAll(filepath.Join(m.dir, "store")); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", m.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.r, err = Open(m.config(ln)); err == nil {
+		leader(t, m)
+		t.Fatalf("it starts, and has %d of %d records", m.has(records), records)
+	}
+	m.r = nil
+	if text := err.Error(); !strings.Contains(text, "of the common log is damaged") || !strings.Contains(text, "gadm controllers remove") {
+		t.Error(err)
+	}
 }

@@ -148,18 +148,7 @@ func shownBy(l *raft.Log) int64 { return int64(binary.BigEndian.Uint64(l.Data[9:
 type heard struct {
 	*wal.WAL
 	machine *Machine
-}
-
-func (h heard) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
-
-func (h heard) StoreLogs(all []*raft.Log) error {
-	if err := h.WAL.StoreLogs(all); err != nil {
-		return err
-	}
-	for _, l := range all {
-		h.machine.hear(l)
-	}
-	return nil
+	copied  func() (uint64, error) // Kept.Copy
 }
 
 // Snapshot copies the store, mostly by links. It is called by the goroutine that calls Apply.

@@ -198,7 +198,7 @@ func (r *Replica) newRaft(conf *raft.Config, snaps raft.SnapshotStore, stable ra
 			err = fmt.Errorf("the common log in %s cannot be read: %v. Take this controller out by `gadm controllers remove %s` on another one, empty its directory, and add it again (docs/controllers.md)", r.cfg.Dir, why, r.cfg.Name)
 		}
 	}()
-	r.raft, err = raft.NewRaft(conf, r.fsm, heard{r.wal, r.fsm}, stable, snaps, r.trans)
+	r.raft, err = raft.NewRaft(conf, r.fsm, heard{r.wal, r.fsm, kept{r}.Copy}, stable, snaps, r.trans)
 	select {
 	case why := <-r.fsm.failed: // the library only says that the last copy of a store cannot be loaded
 		err = errors.Join(err, why)

@@ -205,9 +205,9 @@ func Read(r io.Reader, file func(name string, mode fs.FileMode, r io.Reader) err
 				return info, errors.New("it is no backup of gctld: there is no store in it")
 			}
 			_, err := io.Copy(io.Discard, z) // up to its checksum
-			return info, err
+			return info, damaged(err)
 		case err != nil:
-			return info, fmt.Errorf("it is damaged or cut off: %w", err)
+			return info, damaged(err)
 		case first:
 			if err := readManifest(h.Name, t, &info); err != nil {
 				return info, err
@@ -220,10 +220,35 @@ func Read(r io.Reader, file func(name string, mode fs.FileMode, r io.Reader) err
 		if file == nil {
 			continue
 		}
-		if err := file(h.Name, h.FileInfo().Mode().Perm(), t); err != nil {
+		unread := &unread{Reader: t}
+		if err := file(h.Name, h.FileInfo().Mode().Perm(), unread); unread.err != nil {
+			return info, damaged(unread.err)
+		} else if err != nil {
 			return info, err
 		}
 	}
+}
+
+// damaged says what to do with a backup that cannot be read.
+func damaged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("it is damaged or cut off (%w): take another backup", err)
+}
+
+// unread keeps why a file in a backup could not be read to its end.
+type unread struct {
+	io.Reader
+	err error
+}
+
+func (u *unread) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.err = err
+	}
+	return n, err
 }
 
 func readManifest(name string, r io.Reader, info *Info) error {
