@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/replica"
 )
 
 // refer answers whoever asks that another controller leads. It does so, too, while this one
@@ -28,6 +30,9 @@ func (m *Member) refer() (*front, error) {
 // elsewhere is the answer of a controller that does not lead, whatever it is asked.
 func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
 	e := referral(m.cfg, m.replica.Leader(), m.pki.Pin())
+	if all, err := m.replica.Members(); err == nil && outside(m.cfg.Replica.Name, all) {
+		e = outsider(m.cfg)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	if err := json.NewEncoder(w).Encode(e); err != nil {
@@ -49,6 +54,17 @@ func referral(c site.Config, leader, pin string) *api.Error {
 		return e.WithHint("name all controllers in the address, as `gadm join-string` prints it where one leads")
 	}
 	return e.WithHint("use the address that names all controllers: --controller '" + site.Address(c, c.Listen, pin) + "'")
+}
+
+// outside says whether a controller is not among those that take part by what it knows: it was removed, or has just been added.
+func outside(name string, all []replica.Member) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(m replica.Member) bool { return m.Name == name })
+}
+
+// outsider is the answer of such a one.
+func outsider(c site.Config) *api.Error {
+	return api.Errorf(api.CodeElsewhere, "this is controller %s, which does not take part, as it was removed or has just been added: nothing was done", c.Replica.Name).
+		WithHint("ask one of the others; if it was removed, stop gctld here, or empty its directory and add it again (docs/controllers.md)")
 }
 
 // signed has each answer say which of several controllers it is of.

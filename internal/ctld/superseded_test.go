@@ -9,9 +9,26 @@ import (
 	"testing"
 
 	"gbatch/internal/api"
+	"gbatch/internal/client"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/site"
 )
+
+// TestRemovedStillRuns: a controller that was removed says so, whatever it is asked, and not that no one leads.
+func TestRemovedStillRuns(t *testing.T) {
+	members, local := pair(t)
+	waitFor(t, "the other one knows that it counts", func() bool {
+		all, err := members[1].replica.Members()
+		return err == nil && len(all) == 2
+	})
+	if err := members[0].replica.Remove("c1"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "it says that it was removed", func() bool {
+		_, err := local[1].Site(t.Context())
+		return client.IsCode(err, api.CodeElsewhere) && strings.Contains(err.Error(), "does not take part")
+	})
+}
 
 // TestEmptiedBesideOthers: a controller that has the site's keys and nothing else, as its disk was emptied, or with what a backup had,
 // begins nothing of its own where another one leads, and says what to do. So does one that began when the others
