@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -120,3 +121,16 @@ const holdPrefix = "ranks/"
 func holdName(digest string) string { return filepath.Join(holdPrefix, digest) }
 
 func (u *Holds) Close() error { return u.Store.Close() }
+
+// Progress says how far a pull is, to its user.
+func Progress(p image.Progress) string {
+	switch {
+	case p.Phase == image.PhaseResolve:
+		return "asking the registry"
+	case p.Phase == image.PhaseUnpack:
+		return fmt.Sprintf("unpacking, %d of %d layers", p.LayersDone, p.Layers)
+	case p.Total > 0:
+		return fmt.Sprintf("pulling %s of %s", config.FormatBytes(p.Bytes), config.FormatBytes(p.Total))
+	}
+	return ""
+}

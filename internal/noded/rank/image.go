@@ -3,13 +3,11 @@ package rank
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
-	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/images"
 	"gbatch/internal/noded/reason"
@@ -39,7 +37,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 	}
 	began := time.Now()
 	s.setPhase(node.PhasePulling)
-	req := image.PullRequest{Ref: name, Progress: s.pullProgress, Credentials: creds, Peers: p.peers}
+	req := image.PullRequest{Ref: name, Progress: func(pr image.Progress) { s.pullProgress(pr, o.Ranks > 1 || o.Array != nil) }, Credentials: creds, Peers: p.peers}
 	if p.login != nil {
 		req.Credentials = &ref.Credentials{Username: p.login.Username, Password: p.login.Password}
 	}
@@ -65,7 +63,7 @@ func (r *Rank) pullBeside(ctx context.Context, of string, login *api.Credential)
 	if err != nil || ownErr != nil {
 		return nil, reason.Because(job.BadSpec, errors.Join(err, ownErr))
 	}
-	req := image.PullRequest{Ref: name, Progress: func(pr image.Progress) { pr.Digest = ""; r.state.pullProgress(pr) }}
+	req := image.PullRequest{Ref: name, Progress: func(pr image.Progress) { pr.Digest = ""; r.state.pullProgress(pr, false) }}
 	if login != nil && own.Registry == name.Registry {
 		req.Credentials = &ref.Credentials{Username: login.Username, Password: login.Password}
 	}
@@ -74,22 +72,17 @@ func (r *Rank) pullBeside(ctx context.Context, of string, login *api.Credential)
 	return img, err
 }
 
-func (s *state) pullProgress(p image.Progress) {
-	text := ""
-	switch {
-	case p.Phase == image.PhaseResolve:
-		text = "asking the registry"
-	case p.Phase == image.PhaseUnpack:
-		text = fmt.Sprintf("unpacking, %d of %d layers", p.LayersDone, p.Layers)
-	case p.Total > 0:
-		text = fmt.Sprintf("pulling %s of %s", config.FormatBytes(p.Bytes), config.FormatBytes(p.Total))
-	}
+// pullProgress tells how far a pull is; which image it is at once where a gang's other ranks or other tasks
+// wait for that, and otherwise with the rank's next word.
+func (s *state) pullProgress(p image.Progress, awaited bool) {
 	within := contact.WithinPull
 	s.mu.Lock()
 	if p.Digest != "" && s.status.Image == "" {
 		s.status.Image = p.Digest
-		within = contact.AtOnce // the other ranks of a gang wait for it
+		if awaited {
+			within = contact.AtOnce
+		}
 	}
 	s.mu.Unlock()
-	s.change(within, func(st *node.RankStatus) { st.Progress = text })
+	s.change(within, func(st *node.RankStatus) { st.Progress = images.Progress(p) })
 }
