@@ -20,10 +20,11 @@ import (
 // nodes is the nodes, and how often their desired sets were changed. Values are immutable.
 type nodes struct {
 	list     state.Nodes
-	named    []string   // partitions, nil where that is to be worked out
-	due      sched.Time // not after when time alone makes something else of one; 0: of none
-	epoch    uint64     // of this start; makes versions of desired sets grow over restarts
-	versions uint64     // of desired sets, in this epoch
+	named    []string                // partitions, nil where that is to be worked out
+	due      sched.Time              // not after when time alone makes something else of one; 0: of none
+	epoch    uint64                  // of this start; makes versions of desired sets grow over restarts
+	versions uint64                  // of desired sets, in this epoch
+	ahead    map[string][]job.Number // of each node, the jobs whose images it was to have ahead by the last plan
 
 	before sched.Time // when the node whose word is taken in was heard before; 0: not in this start
 	booted sched.Time // when what ran there before it was restarted had ended at the latest; 0: it was not, since it was heard

@@ -9,14 +9,13 @@ import (
 	"gbatch/sched"
 )
 
-// planImages tells nodes of the images that the plan's reservations will want
-// there. It is derived from the plan alone, so nothing of it is recorded.
+// planImages tells nodes of the images that the plan's reservations will want there. It is derived from the plan alone, so nothing of it is recorded.
 func (t *nodes) planImages(reservations []sched.Reservation) {
 	if t.out.NoRecords {
 		return // a simulation has no images
 	}
 	planned := ahead.Planned(t.out.Now, reservations)
-	for n := range t.list.All() {
+	for n := range ahead.Of(&t.list, t.ahead, planned) {
 		list, changed, fresh := ahead.Next(n.Prepulls, planned[n.Name])
 		if !changed {
 			continue
@@ -28,10 +27,10 @@ func (t *nodes) planImages(reservations []sched.Reservation) {
 			t.wake(n.Name)
 		}
 	}
+	t.ahead = planned
 }
 
-// prepulled takes a node's word on what became of the images that it was to
-// pull ahead. It is for people and figures: nothing depends on it.
+// prepulled takes a node's word on what became of the images that it was to pull ahead. It is for people and figures: nothing depends on it.
 func (e NodeSync) prepulled(s *step) {
 	for _, d := range e.Prepulled {
 		n := *s.nodes.get(e.Name)

@@ -165,3 +165,16 @@ func greet(t *testing.T, server, client *tls.Config) (serverErr, clientErr error
 	}
 	return <-done, clientErr
 }
+
+// TestKeyOf: a certificate is of the key that it was asked for with, by name.
+func TestKeyOf(t *testing.T) {
+	c := newClock()
+	shown := nodeOf(t, open(t, t.TempDir(), c), c, "a").Own()
+	want, err := KeyID(shown.Leaf.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := KeyOf(shown.Leaf); got != want {
+		t.Errorf("it is of key %s, and the key is %s", got, want)
+	}
+}

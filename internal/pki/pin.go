@@ -39,8 +39,15 @@ func KeyID(public crypto.PublicKey) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return keyID(der), nil
+}
+
+// KeyOf is KeyID of the key that a certificate is for, which has it encoded.
+func KeyOf(c *x509.Certificate) string { return keyID(c.RawSubjectPublicKeyInfo) }
+
+func keyID(der []byte) string {
 	sum := sha256.Sum256(der)
-	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // ErrPin is a controller that is not the pinned one.

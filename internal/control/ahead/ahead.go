@@ -4,6 +4,8 @@ package ahead
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +34,19 @@ func Planned(now sched.Time, reservations []sched.Reservation) map[string][]job.
 		}
 	}
 	return planned
+}
+
+// Of yields the nodes of a list for which something was planned before, or is now, by name: no other one is asked for anything.
+func Of(list *state.Nodes, before, planned map[string][]job.Number) iter.Seq[*state.Node] {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(planned))
+	slices.Sort(names)
+	return func(yield func(*state.Node) bool) {
+		for _, name := range slices.Compact(names) {
+			if n := list.Get(name); n != nil && !yield(n) {
+				return
+			}
+		}
+	}
 }
 
 // Next keeps what a node was asked for while it is still planned, and adds up to

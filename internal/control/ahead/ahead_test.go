@@ -27,6 +27,29 @@ func TestPlanned(t *testing.T) {
 	}
 }
 
+// TestOf: nodes for which something is or was planned come by name, once, as they are then; one that has gone does not.
+func TestOf(t *testing.T) {
+	list := state.NodesOf(&state.Node{Name: "n1"}, &state.Node{Name: "n2"}, &state.Node{Name: "n3"}, &state.Node{Name: "n4"})
+	before, planned := map[string][]job.Number{"n4": {1}, "gone": {1}, "n1": {2}}, map[string][]job.Number{"n2": {3}, "n4": {1}}
+	var got []string
+	for n := range Of(&list, before, planned) {
+		if n != list.Get(n.Name) {
+			t.Errorf("%s is not as it is now", n.Name)
+		}
+		got = append(got, n.Name)
+		list.Put(&state.Node{Name: "n4"})
+	}
+	if diff := cmp.Diff([]string{"n1", "n2", "n4"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for n := range Of(&list, before, planned) {
+		if n.Name != "n1" {
+			t.Error("it goes on")
+		}
+		break
+	}
+}
+
 // TestNext: a node keeps what is still planned, and is asked for no more than the
 // bound.
 func TestNext(t *testing.T) {

@@ -147,11 +147,11 @@ func (k *Keyring) PutNode(name string, n *NodeKey) {
 // knows says whether a certificate is of the key with which the node has
 // joined.
 func (k *Keyring) knows(name string, leaf *x509.Certificate) (context.Context, bool) {
-	id, err := pki.KeyID(leaf.PublicKey)
+	id := pki.KeyOf(leaf)
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	n := k.nodes[name]
-	if err != nil || n == nil || n.Key != id {
+	if n == nil || n.Key != id {
 		return nil, false
 	}
 	return n.ended, true

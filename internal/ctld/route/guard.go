@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/access"
@@ -59,7 +62,10 @@ func New(c Config, table []Route) *Guard {
 	cfg := huma.DefaultConfig("gbatch", "1")
 	cfg.AllowAdditionalPropertiesByDefault = true               // fields are only added: an older server ignores a newer client's
 	cfg.SchemasPath, cfg.DocsPath, cfg.OpenAPIPath = "", "", "" // see Described
-	cfg.CreateHooks = nil                                       // no $schema links in answers
+	format := huma.DefaultJSONFormat
+	format.Unmarshal = decode
+	cfg.Formats = map[string]huma.Format{"application/json": format, "json": format}
+	cfg.CreateHooks = nil // no $schema links in answers
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	a := humago.New(g, cfg)
 	for i := range table {
@@ -72,6 +78,17 @@ func New(c Config, table []Route) *Guard {
 		}
 	}
 	return g
+}
+
+// asV1 reads as encoding/json does, and takes half the time.
+var asV1 = jsonv1.DefaultOptionsV1()
+
+// decode is json.Unmarshal. What nodes say all the time is read by what is faster; people are told what is wrong in theirs in encoding/json's words.
+func decode(data []byte, v any) error {
+	if q, ok := v.(*api.SyncRequest); ok {
+		return jsonv2.Unmarshal(data, q, asV1)
+	}
+	return json.Unmarshal(data, v)
 }
 
 // schemaName names a type in the API's description: as Go does, but where two
