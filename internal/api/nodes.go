@@ -249,6 +249,7 @@ type RunOrder struct {
 	LimitMS    int64          `json:"limitMs,omitempty"`    // run time left; 0: none
 	GraceMS    int64          `json:"graceMs"`              // between TERM and KILL at the limit
 	Digest     string         `json:"digest,omitempty"`     // image manifest to use, once known
+	QueuedMS   int64          `json:"queuedMs,omitempty"`   // for so long nothing but a place was missing; 0: not known
 	ImagePeers *ImagePeers    `json:"imagePeers,omitempty"` // that may have its layers
 	Restarts   int            `json:"restarts,omitempty"`   // attempts of the jobs that this one continues, less those of its own that never began
 	Initial    string         `json:"initial,omitempty"`    // UUID of the first of them; empty: it continues none

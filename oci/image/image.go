@@ -3,6 +3,7 @@ package image
 import (
 	"maps"
 	"slices"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -18,6 +19,9 @@ type PullRequest struct {
 	// HoldID, if set, makes a Hold before Pull returns, so that no GC can
 	// come in between.
 	HoldID string
+	// AskedSince lets an answer do that the registry gave to another pull of the same reference and
+	// login, if it was asked since then and not long ago, and the image is here; zero: it is asked again.
+	AskedSince time.Time
 	// Peers are other nodes that may have the layers, in the order in which they are asked.
 	Peers []share.Peer
 	// Progress, if set, is called often, from other goroutines but never from

@@ -45,6 +45,11 @@ func (s *Store) pullShared(ctx context.Context, req PullRequest) (*Image, error)
 		return img, err
 	}
 	key := req.Ref.String() + " " + identity
+	if digest := s.saidSince(key, req.AskedSince); digest != "" {
+		if img, err := s.local(req.Ref.WithDigest(digest), identity); img != nil || err != nil {
+			return img, err
+		}
+	}
 	img, _, err := s.pulls.do(ctx, key, req.Progress, func(ctx context.Context, h *hub) (*Image, error) {
 		return s.pull(ctx, req, h)
 	})
@@ -108,6 +113,7 @@ func (s *Store) pull(ctx context.Context, req PullRequest, h *hub) (*Image, erro
 	o.peers.Set(req.Peers, s.config.Peers.Wait)
 	var digest v1.Hash
 	var identity string
+	asked := s.config.Now()
 	err = s.retry(ctx, 0, func() error {
 		digest, identity, err = o.resolve(ctx)
 		return err
@@ -115,6 +121,7 @@ func (s *Store) pull(ctx context.Context, req PullRequest, h *hub) (*Image, erro
 	if err != nil {
 		return nil, err
 	}
+	s.noteSaid(r.String()+" "+s.identify(req.Credentials), said{asked, digest.String()})
 	h.found(digest.String())
 	// Only where this repository has served the image may it be believed when
 	// it says that it has it.

@@ -44,6 +44,7 @@ type Store struct {
 	images map[string]*record  // by digest
 	holds  map[string]hold     // by id
 	pins   map[string]int      // layers that a running pull counts on
+	said   map[string]said     // by reference and login
 }
 
 // Open makes or opens a store, and sweeps what a crash left behind.
@@ -55,7 +56,7 @@ func Open(config Config) (*Store, error) {
 	s := &Store{
 		config: config, layout: layout.New(config.Dir),
 		layers: map[string]unpacked{}, images: map[string]*record{}, holds: map[string]hold{},
-		pins: map[string]int{}, treeSum: treesum.Of,
+		pins: map[string]int{}, said: map[string]said{}, treeSum: treesum.Of,
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.pulls = newFlights[*Image](s.base, &s.work)

@@ -262,6 +262,7 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	if s.Conf().LogPlace(j.Owner.Project) != site.LogsOnNode {
 		o.Logs = &api.LogPlace{Controller: true}
 	}
+	o.QueuedMS = s.queuedMS(j)
 	s.array(o, j)
 	if x := j.Restart; x != nil {
 		o.Restarts, o.Initial = int(x.Tries), uuid.UUID(x.Initial).String()
@@ -283,6 +284,18 @@ func (s *Exchange) runOrder(j *state.Job, rank int) (*api.RunOrder, error) {
 	}
 	o.IDs, err = s.IDs.Of(j.Owner.User, o.UID)
 	return o, err
+}
+
+// submittedAndPlaced is the version of a job that was submitted and got a place, and to which nothing else has happened.
+const submittedAndPlaced = 2
+
+// queuedMS is for how long a job could have begun: what its image's registry said meanwhile, to whomever, it may have
+// heard itself. 0: it was on hold, waits for others or was changed, so that the tag may stand for something else since.
+func (s *Exchange) queuedMS(j *state.Job) int64 {
+	if j.Version != submittedAndPlaced || j.Parent != 0 || j.Waits != nil || j.Request.NotBefore != 0 {
+		return 0
+	}
+	return max(1, s.Loop.Now().UnixMilli()-int64(j.Submitted))
 }
 
 // gang tells a rank where the others are, and how they reach each other.

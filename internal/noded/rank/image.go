@@ -20,6 +20,7 @@ import (
 type pulled struct {
 	login        *api.Credential // until the image is here
 	peers        []share.Peer    // likewise
+	since        time.Time       // what a registry was asked for since then will do; zero: nothing
 	*image.Image                 // nil: an earlier daemon started the rank
 }
 
@@ -37,7 +38,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 	}
 	began := time.Now()
 	s.setPhase(node.PhasePulling)
-	req := image.PullRequest{Ref: name, Progress: func(pr image.Progress) { s.pullProgress(pr, o.Ranks > 1 || o.Array != nil) }, Credentials: creds, Peers: p.peers}
+	req := image.PullRequest{Ref: name, Progress: func(pr image.Progress) { s.pullProgress(pr, o.Ranks > 1 || o.Array != nil) }, Credentials: creds, Peers: p.peers, AskedSince: p.since}
 	if p.login != nil {
 		req.Credentials = &ref.Credentials{Username: p.login.Username, Password: p.login.Password}
 	}

@@ -122,6 +122,9 @@ type order struct {
 func New(n *Node, id job.RankID, o api.RunOrder) *Rank {
 	r := newRank(n, id, o)
 	r.ordered, r.state.waits = time.Now(), true
+	if o.QueuedMS > 0 {
+		r.image.since = r.ordered.Add(-time.Duration(o.QueuedMS) * time.Millisecond)
+	}
 	return r
 }
 
@@ -133,7 +136,7 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 		binds: binds{dir: filepath.Join(dir, "mnt")}, secrets: secretFiles{dir: (&order{dir: dir}).secretsDir()},
 	}}
 	r.state.status.UUID = o.UUID
-	o.Registry, o.ImagePeers, o.Spec = nil, nil, o.Spec.OfRank(uint32(id.Rank))
+	o.Registry, o.ImagePeers, o.QueuedMS, o.Spec = nil, nil, 0, o.Spec.OfRank(uint32(id.Rank))
 	r.order = order{id: id, at: id, dir: dir, RunOrder: o}
 	return r
 }

@@ -1308,6 +1308,7 @@ export type RunOrder = {
   port?: number
   project: string
   projectGid: number
+  queuedMs?: number
   ranks: number
   registry?: Credential
   restarts?: number
