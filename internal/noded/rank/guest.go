@@ -11,6 +11,7 @@ import (
 	"gbatch/internal/node"
 	"gbatch/internal/noded/contact"
 	"gbatch/internal/noded/inside"
+	"gbatch/internal/noded/redirect"
 	"gbatch/oci"
 	"gbatch/oci/handed"
 	"gbatch/oci/held"
@@ -98,11 +99,11 @@ func (g guest) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := awaitStdio(ctx, func() (stdio.Files, error) { return openStdio(g.node.Storage, g.tenant, g.envInput()) })
+	files, err := redirect.Open(ctx, g.node.Storage, g.tenant, g.envInput())
 	if err != nil {
 		return err
 	}
-	defer closeStdio(files) // from its start on the shim has them
+	defer redirect.Close(files) // from its start on the shim has them
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"gbatch/internal/noded/devices"
 	"gbatch/internal/noded/disk"
 	"gbatch/internal/noded/network"
+	"gbatch/internal/noded/redirect"
 	"gbatch/oci"
 	"gbatch/oci/handed"
-	"gbatch/oci/stdio"
 )
 
 // step is one part of a rank's start, not a step of the controller nor one of srun's.
@@ -198,11 +198,11 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := awaitStdio(ctx, func() (stdio.Files, error) { return openStdio(r.node.Storage, r.tenant, r.envInput()) })
+	files, err := redirect.Open(ctx, r.node.Storage, r.tenant, r.envInput())
 	if err != nil {
 		return err
 	}
-	defer closeStdio(files) // from its start on the shim has them
+	defer redirect.Close(files) // from its start on the shim has them
 	cfg := r.shimConfig(files, r.keep())
 	cfg.Network, cfg.FilterHost, cfg.Runtime = r.net.Shim(), r.net == nil, r.runtime()
 	cfg.Own, cfg.Files, cfg.MakeDirs = slices.Concat(r.inputs.Own, r.secrets.own()), r.written, r.order.Spec.OwnDirs()

@@ -1,4 +1,6 @@
-package rank
+// Package redirect opens the files that a program's output goes to and its input comes from, where a
+// job names them.
+package redirect
 
 import (
 	"context"
@@ -27,8 +29,13 @@ const (
 // errNoDirectory: the file of an output can be made when its directory is there.
 var errNoDirectory = errors.New("its directory does not exist")
 
-// awaitStdio opens files, again while a directory is missing.
-func awaitStdio(ctx context.Context, open func() (stdio.Files, error)) (stdio.Files, error) {
+// Open opens them, again while a directory is missing. They are to be closed, see Close.
+func Open(ctx context.Context, roots *storage.Roots, tenant func() (storage.Tenant, error), in job.EnvInput) (stdio.Files, error) {
+	return await(ctx, func() (stdio.Files, error) { return open(roots, tenant, in) })
+}
+
+// await opens files, again while a directory is missing.
+func await(ctx context.Context, open func() (stdio.Files, error)) (stdio.Files, error) {
 	for deadline := time.Now().Add(dirWait); ; {
 		s, err := open()
 		if !errors.Is(err, errNoDirectory) || time.Now().After(deadline) {
@@ -42,11 +49,11 @@ func awaitStdio(ctx context.Context, open func() (stdio.Files, error)) (stdio.Fi
 	}
 }
 
-// openStdio opens the files that a program's output goes to and its input comes
+// open opens the files that a program's output goes to and its input comes
 // from, as the user: where links lead out of the storage, or to what the user
 // may not touch, there is nothing to open. A file that lies on no storage is
 // none: its output is in the log alone, as was said when the job was submitted.
-func openStdio(roots *storage.Roots, tenant func() (storage.Tenant, error), in job.EnvInput) (s stdio.Files, err error) {
+func open(roots *storage.Roots, tenant func() (storage.Tenant, error), in job.EnvInput) (s stdio.Files, err error) {
 	output, errs, input := job.StdioFiles(in)
 	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND
 	if g := in.Spec.Gbatch; g == nil || g.Stdio == nil || !g.Stdio.Append {
@@ -66,14 +73,15 @@ func openStdio(roots *storage.Roots, tenant func() (storage.Tenant, error), in j
 			*f.to, err = openIn(roots, who, f.file, f.flags)
 		}
 		if err != nil {
-			closeStdio(s)
-			return stdio.Files{}, stdioReason(f.what, f.file.Path, err)
+			Close(s)
+			return stdio.Files{}, reasonOf(f.what, f.file.Path, err)
 		}
 	}
 	return s, nil
 }
 
-func closeStdio(s stdio.Files) {
+// Close closes them.
+func Close(s stdio.Files) {
 	for _, f := range []*os.File{s.Output, s.Error, s.Input} {
 		if f != nil {
 			f.Close()
@@ -92,12 +100,12 @@ func openIn(roots *storage.Roots, who storage.Tenant, f job.StdioFile, flags int
 		return nil, err
 	}
 	defer root.Close()
-	open := func() (err error) {
+	do := func() (err error) {
 		// What is no plain file would hold the daemon up, or is a device.
 		file, err = root.OpenFile(name, flags&^unix.O_TRUNC|unix.O_NONBLOCK|unix.O_NOCTTY, 0o644)
 		return err
 	}
-	if err := who.Rights.Reach(root, name, open); err != nil {
+	if err := who.Rights.Reach(root, name, do); err != nil {
 		return nil, err
 	}
 	st, err := file.Stat()
@@ -117,7 +125,7 @@ func openIn(roots *storage.Roots, who storage.Tenant, f job.StdioFile, flags int
 	return file, nil
 }
 
-func stdioReason(what, name string, err error) error {
+func reasonOf(what, name string, err error) error {
 	if _, ok := errors.AsType[*reason.Error](err); ok {
 		return err
 	}

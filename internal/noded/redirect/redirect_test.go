@@ -1,4 +1,4 @@
-package rank
+package redirect
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"gbatch/oci/stdio"
 )
 
-// TestAwaitStdio: a directory for output may come a little later, and nothing else
+// TestAwait: a directory for output may come a little later, and nothing else
 // is waited for.
-func TestAwaitStdio(t *testing.T) {
+func TestAwait(t *testing.T) {
 	missing := &os.PathError{Op: "openat", Path: "x", Err: unix.ENOENT}
 	for name, tc := range map[string]struct {
 		err   error
@@ -25,11 +25,11 @@ func TestAwaitStdio(t *testing.T) {
 		after time.Duration
 	}{
 		"there":     {nil, 0, 0, "", 0},
-		"late":      {stdioReason("output", "/x/out", missing), 3 * time.Second, 0, "", 3 * time.Second},
-		"never":     {stdioReason("error", "/x/err", missing), 0, 0, "cannot open the file for the program's error, /x/err: its directory does not exist", dirWait + dirAgain},
-		"ended":     {stdioReason("output", "/x/out", missing), 0, time.Second, "ended", time.Second},
-		"input":     {stdioReason("input", "/x/in", missing), 3 * time.Second, 0, "cannot open the file for the program's input, /x/in: it does not exist", 0},
-		"forbidden": {stdioReason("output", "/x/out", unix.EACCES), 3 * time.Second, 0, "cannot open the file for the program's output, /x/out: its user may not", 0},
+		"late":      {reasonOf("output", "/x/out", missing), 3 * time.Second, 0, "", 3 * time.Second},
+		"never":     {reasonOf("error", "/x/err", missing), 0, 0, "cannot open the file for the program's error, /x/err: its directory does not exist", dirWait + dirAgain},
+		"ended":     {reasonOf("output", "/x/out", missing), 0, time.Second, "ended", time.Second},
+		"input":     {reasonOf("input", "/x/in", missing), 3 * time.Second, 0, "cannot open the file for the program's input, /x/in: it does not exist", 0},
+		"forbidden": {reasonOf("output", "/x/out", unix.EACCES), 3 * time.Second, 0, "cannot open the file for the program's output, /x/out: its user may not", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAwaitStdio(t *testing.T) {
 					defer time.AfterFunc(tc.ended, func() { cancel(errors.New("ended")) }).Stop()
 				}
 				start := time.Now()
-				_, err := awaitStdio(ctx, func() (stdio.Files, error) {
+				_, err := await(ctx, func() (stdio.Files, error) {
 					if tc.comes > 0 && time.Since(start) >= tc.comes {
 						return stdio.Files{}, nil
 					}
