@@ -74,6 +74,9 @@ func adoptOnce(at place) (State, *Container, error) {
 	}
 	lock, err := held.Take(dir)
 	if errors.Is(err, held.ErrHeld) {
+		if waits(dir) {
+			return StateAlive, nil, errNoAnswer // it is about to end
+		}
 		conn, err := door.Dial(at.home)
 		if err == nil {
 			return StateAlive, newContainer(at, conn, nil), nil

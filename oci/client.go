@@ -258,6 +258,11 @@ func (c *Container) call(ctx context.Context, req wire.Request) error {
 	}
 }
 
+// Begin has the program begin of a container that waits for it.
+func (c *Container) Begin(ctx context.Context) error {
+	return c.call(ctx, wire.Request{Op: wire.OpBegin})
+}
+
 // Signal sends sig to the user's program, whatever shell or init stands before
 // it; with SignalFirst to the first process. It is an error while the container starts.
 func (c *Container) Signal(sig syscall.Signal) error {

@@ -103,6 +103,11 @@ type ShimConfig struct {
 	// outside of containers, and somebody waits for what it leaves. "": the program is the first process.
 	Init string `json:"init,omitempty"`
 
+	// Waits has its only program wait for [Container.Begin] once all else is there. Until then
+	// nothing of the user's runs, and it ends without a result, as if it had never been started,
+	// if whoever started it goes.
+	Waits bool `json:"waits,omitempty"`
+
 	// OOMOne has the memory limit end one process, as the kernel chooses, and the container go
 	// on: something in it takes care of that. Else it ends the container as a whole.
 	OOMOne bool `json:"oom_one,omitempty"`

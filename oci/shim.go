@@ -70,6 +70,9 @@ type shim struct {
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
 
+	word   chan struct{} // closed by worded when a container that waits may begin, or shall not
+	worded func()
+
 	mu        sync.Mutex // guards what follows, spec from the start of the first part on, and all writes to conns
 	now       *part
 	several   *several         // nil: one program runs at a time
@@ -83,6 +86,7 @@ type shim struct {
 	first     process        // the same; nil until it has been begun
 	terminal  *os.File       // the user's side of its terminal; nil: it has none
 	stopped   bool           // asked to stop; keeps a container from starting
+	dropped   bool           // it waited when its starter went: nothing is told of it
 	ordering  bool           // a keeper begins the program
 	late      syscall.Signal // by which it was to stop meanwhile
 	leaseOver bool           // its lease ran out
@@ -98,7 +102,9 @@ type shim struct {
 }
 
 func newShimState(lock, control *os.File) *shim {
+	word := make(chan struct{})
 	return &shim{
+		word: word, worded: sync.OnceFunc(func() { close(word) }),
 		phase: wire.PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control,
 		calls: make(chan func()), ended: make(chan struct{}), now: &part{last: true},
 	}
@@ -142,7 +148,15 @@ func (s *shim) live(further *feed) *shim {
 	debug.SetGCPercent(setupGC)
 	small := time.AfterFunc(time.Second, func() { debug.SetGCPercent(50) })
 	defer small.Stop()
-	if conclude(s, s.run()) != nil {
+	exit := s.run()
+	s.mu.Lock()
+	dropped := s.dropped
+	s.mu.Unlock()
+	if dropped {
+		s.teardown()
+		return s
+	}
+	if conclude(s, exit) != nil {
 		s.setPhase(wire.PhaseExited, 0)
 	}
 	last := s

@@ -100,12 +100,12 @@ func (s *shim) start(log io.Writer) (*stdio.Pump, process, error) {
 	// nothing of the user's can have happened and the rank may be started
 	// again. The disk works on it while the container is made.
 	marked := make(chan error, 1)
-	go func(first bool) {
-		if first {
+	go func(now bool) {
+		if now {
 			marked <- result.WriteBegun(".")
 		}
 		close(marked)
-	}(s.began.IsZero())
+	}(s.began.IsZero() && !s.cfg.Waits)
 	process, err := c.create(p)
 	if err == nil {
 		if err = errors.Join(<-marked, s.limitAnew(c), p.Connect()); err != nil {

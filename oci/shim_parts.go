@@ -203,8 +203,12 @@ func (s *shim) runPart(p *part, log *stdio.Log, over chan struct{}) (status sysc
 	if err != nil {
 		return 0, err
 	}
+	err = awaitWord(s, process)
 	now := time.Now()
-	if err := s.begin(process); err != nil {
+	if err == nil {
+		err = s.begin(process)
+	}
+	if err != nil {
 		pump.Finish()
 		return 0, err
 	}

@@ -38,7 +38,7 @@ func (s *shim) serve() (err error) {
 		s.mu.Lock()
 		s.conns[conn] = true // it hears of each phase from here on, and knows the first
 		s.mu.Unlock()
-		go s.answerAll(conn) // ends with the connection, or the process
+		go func() { s.answerAll(conn); starterGone(s) }() // ends with the connection, or the process
 	}
 	return nil
 }
@@ -116,6 +116,8 @@ func (s *shim) perform(req wire.Request) error {
 		return s.stop(syscall.Signal(req.Signal))
 	case wire.OpSignal:
 		return s.signal(syscall.Signal(req.Signal))
+	case wire.OpBegin:
+		return mayBegin(s)
 	case wire.OpPause, wire.OpResume, wire.OpUpdate:
 		return s.manage(req)
 	default:
@@ -151,7 +153,8 @@ func (s *shim) stop(sig syscall.Signal) error {
 		return nil
 	case several != nil:
 		return several.stop(sig)
-	case phase == wire.PhaseStarting:
+	case phase == wire.PhaseStarting, phase == wire.PhaseMade:
+		s.worded()
 		return s.breakOff()
 	case sig == unix.SIGKILL, s.deaf(sig):
 		return endAll(s.group, first)

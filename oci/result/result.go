@@ -177,3 +177,13 @@ func readExit(path string) (e Exit, err error) {
 	}
 	return e, nil
 }
+
+// MayHaveBegun says whether the program of a container that is over may have run.
+func MayHaveBegun(dir string) bool {
+	for _, name := range []string{FileBegun, FileExit} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}

@@ -38,6 +38,7 @@ const (
 	OpPause  = "pause"
 	OpResume = "resume"
 	OpUpdate = "update"
+	OpBegin  = "begin" // of a container that waits for the word
 	OpExec   = "exec"
 	OpAnnex  = "annex"
 	OpAttach = "attach" // answered with the terminal, or with nothing if there is none
@@ -67,6 +68,7 @@ type Phase string
 // The phases, in their order.
 const (
 	PhaseStarting Phase = "starting" // until the user's code runs
+	PhaseMade     Phase = "made"     // the program waits for the word to begin
 	PhaseRunning  Phase = "running"
 	PhaseExited   Phase = "exited" // the result is recorded
 )

@@ -37,8 +37,9 @@ type Map struct {
 	Offered  int  // cores that the node tells the controller of
 	shared   bool // more are offered than there are: nobody gets their own
 
-	mu   sync.Mutex
-	held map[job.RankID]cgroups.CPUSet
+	mu    sync.Mutex
+	held  map[job.RankID]cgroups.CPUSet
+	heirs map[job.RankID]job.RankID // who has a rank's processors when it gives them back
 }
 
 func New(c *config.Config) (*Map, error) {
@@ -48,7 +49,7 @@ func New(c *config.Config) (*Map, error) {
 	}
 	online := t.Online().List()
 	n := min(c.Reserve.Cores, len(online))
-	m := &Map{Topology: t, reserved: cgroups.NewCPUSet(online[:n]...), held: map[job.RankID]cgroups.CPUSet{}}
+	m := &Map{Topology: t, reserved: cgroups.NewCPUSet(online[:n]...), held: map[job.RankID]cgroups.CPUSet{}, heirs: map[job.RankID]job.RankID{}}
 	own := len(online) - n
 	m.Offered = own
 	if c.Cores > 0 {
@@ -99,11 +100,60 @@ func (m *Map) Claim(id job.RankID, set cgroups.CPUSet) {
 	m.held[id] = set
 }
 
-// GiveBack takes a rank's processors back. Without any it does nothing.
+// GiveBack takes a rank's processors back, for its heir if it has one. Without any it does nothing.
 func (m *Map) GiveBack(id job.RankID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	set, held := m.held[id]
+	next, any := m.heirs[id]
+	if held && any {
+		m.held[next] = set
+	}
 	delete(m.held, id)
+	delete(m.heirs, id)
+	for of, heir := range m.heirs { // it may be one itself
+		if heir != id {
+			continue
+		}
+		if delete(m.heirs, of); any {
+			m.heirs[of] = next
+		}
+	}
+}
+
+// Inherit has a rank get the n processors of another one, which has them or is to get them, when that
+// gives them back. False: that one has not so many, or somebody else gets them.
+func (m *Map) Inherit(id, of job.RankID, n int) (Grant, bool) {
+	if n <= 0 || m.shared {
+		return Grant{CPUs: m.sharedSet()}, true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, any := m.heirs[of]; any {
+		return Grant{}, false
+	}
+	has := of
+	for before, any := has, true; any; {
+		if has = before; m.held[has].Len() > 0 {
+			break
+		}
+		any = false
+		for b, heir := range m.heirs { // a rank is the heir of one
+			if heir == has {
+				before, any = b, true
+			}
+		}
+	}
+	set := m.held[has]
+	if set.Len() != n {
+		return Grant{}, false
+	}
+	_, mems, err := m.Topology.Pick(cgroups.PickRequest{N: n, Busy: m.Topology.Online().Minus(set), Reserved: m.reserved})
+	if err != nil {
+		return Grant{}, false
+	}
+	m.heirs[of] = id
+	return Grant{CPUs: set, Mems: mems}, true
 }
 
 // Grow finds n processors for a rank that has some: of its own if it has

@@ -103,6 +103,8 @@ type Rank struct {
 
 	shelter shelter
 	turn    *turn.Turn
+	before  *Rank // that it follows; nil: none, or that is past
+	ahead   bool  // it is made before its turn
 
 	unrecorded error // why an earlier daemon's record cannot be read; nil: it was, or there was no earlier one
 }
@@ -142,7 +144,10 @@ func newRank(n *Node, id job.RankID, o api.RunOrder) *Rank {
 }
 
 // Follow has a rank that was just made begin when another one has ended.
-func Follow(r, other *Rank) { r.turn.Follow(other.turn) }
+func Follow(r, other *Rank) {
+	r.before = other
+	r.turn.Follow(other.turn)
+}
 
 // Dir is a rank's directory.
 func (n *Node) Dir(id job.RankID) string {
@@ -221,13 +226,7 @@ func (r *Rank) Live(ctx context.Context) (over bool) {
 	}
 	start, cancel := r.state.startContext(ctx)
 	defer cancel(nil)
-	err := r.turn.Await(start)
-	if err == nil {
-		err = r.state.takeTurn()
-	}
-	if err == nil {
-		err = r.prepare(start)
-	}
+	err := startInTurn(start, r)
 	switch {
 	case err == nil:
 		r.supervise(ctx)

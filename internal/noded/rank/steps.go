@@ -207,7 +207,7 @@ func (r *Rank) startContainer(ctx context.Context) error {
 	cfg.Network, cfg.FilterHost, cfg.Runtime = r.net.Shim(), r.net == nil, r.runtime()
 	cfg.Own, cfg.Files, cfg.MakeDirs = slices.Concat(r.inputs.Own, r.secrets.own()), r.written, r.order.Spec.OwnDirs()
 	cfg.Below, cfg.Before, cfg.Beside = r.binds.below, before, beside
-	cfg.FailTogether, cfg.Ending = r.order.failTogether(), r.order.ending()
+	cfg.FailTogether, cfg.Ending, cfg.Waits = r.order.failTogether(), r.order.ending(), r.ahead
 	if err := oci.Prepare(r.order.containerDir(), spec, cfg); err != nil {
 		return err
 	}
