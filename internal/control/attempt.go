@@ -101,8 +101,8 @@ func (a *attempts) close(j *state.Job) {
 	if to == job.Halted {
 		a.succeed(j)
 	}
-	if of := a.jobs.arrays.Of(j.Parent); of != nil && j.Started > 0 {
-		of.Ran = max(at.End-j.Started, of.Ran*7/8, 1)
+	if j.Started > 0 {
+		a.given.Ran(j, at.End-j.Started)
 	}
 	a.inherit(j)
 }

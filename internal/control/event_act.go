@@ -151,7 +151,7 @@ func (e Act) pause(s *step, j *state.Job) Result {
 	case j.Attempt.Paused != "":
 		return Result{Message: "is paused already"}
 	}
-	s.attempts.takeBack(j, fmt.Sprintf("task %s is paused", j.ID()))
+	s.attempts.takeBack(j, fmt.Sprintf("job %s is paused", j.ID()))
 	e.setPaused(s, s.jobs.get(j.Number), e.By, "paused by "+e.By)
 	return Result{Message: "paused; it keeps its resources and its time limit goes on"}
 }

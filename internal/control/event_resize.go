@@ -37,7 +37,7 @@ func (e Resize) apply(s *step) (Result, *state.Refusal) {
 		out.Refusal = why
 		return out, nil
 	}
-	s.attempts.takeBack(j, fmt.Sprintf("task %s is resized", j.ID()))
+	s.attempts.takeBack(j, fmt.Sprintf("job %s is resized", j.ID()))
 	text := ""
 	for i, to := range targets {
 		from := j.Attempt.Ranks[i].Alloc

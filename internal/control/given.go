@@ -92,10 +92,8 @@ func (s *step) ahead(plan *sched.Plan) {
 		return
 	}
 	claims := given.ClaimsOf(plan, &s.jobs.table)
-	for n := range s.nodes.list.All() {
-		if !s.attempts.given.On(n.Name) {
-			continue
-		}
+	for _, name := range s.attempts.given.Nodes() {
+		n := s.nodes.get(name)
 		for _, num := range n.Jobs { // the slice is never changed in place
 			if j := s.jobs.get(num); j.Holds() {
 				if why := claims.Ends(j, n, s.queue.windows); why != "" {
@@ -104,27 +102,27 @@ func (s *step) ahead(plan *sched.Plan) {
 			}
 		}
 	}
-	rows := map[job.Number]*given.Rows{}
+	rows := map[given.Kind]*given.Rows{}
 	for _, r := range plan.Reservations {
 		j := s.jobs.get(job.Number(r.Job))
-		if !given.Shares(j, &s.jobs.table) {
+		if !s.attempts.given.May(j) {
 			continue
 		}
-		if rows[j.Parent] == nil {
-			at := given.Site{Now: s.now, Jobs: &s.jobs.table, Node: s.nodes.get, Windows: s.queue.windows}
-			rows[j.Parent] = s.attempts.given.RowsOf(j.Parent, s.arrays.Of(j.Parent).Ran, claims, at)
+		kind := given.KindOf(j)
+		if rows[kind] == nil {
+			rows[kind] = s.attempts.given.RowsOf(kind, claims, given.Site{Now: s.now, Jobs: &s.jobs.table, Node: s.nodes.get, Windows: s.queue.windows})
 		}
-		if before, added := rows[j.Parent].For(j); before != nil {
+		if before, added := rows[kind].For(j); before != nil {
 			added(s.attempts.give(j, before))
 		}
 	}
 }
 
-// given takes back what is behind a task that runs for longer than those before it did.
+// given takes back what is behind a job that runs for longer than those before it did.
 func (Tick) given(s *step) {
 	for n, due := s.attempts.given.TakeDue(s.now); due; n, due = s.attempts.given.TakeDue(s.now) {
 		if j := s.jobs.get(n); j != nil && j.State.Active() && j.Attempt.Start+2*given.Time <= s.now {
-			s.attempts.takeBack(j, fmt.Sprintf("task %s runs for longer than those before it", j.ID()))
+			s.attempts.takeBack(j, fmt.Sprintf("job %s runs for longer than those before it", j.ID()))
 		}
 	}
 }

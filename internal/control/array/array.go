@@ -27,7 +27,6 @@ type Array struct {
 	delayed int                // in the queue or held, and tried before
 	ready   positions          // where tasks wait for those of other arrays: of those that may start
 	awaited []int              // indexes of tasks of other arrays that changed, for which tasks of this one wait
-	Ran     sched.Time         // how long its tasks run, about: the longest of late; 0: none has ended by now
 	Image   string             // digest that the first task which began runs; empty: none has
 
 	// Since the step before:

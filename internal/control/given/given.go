@@ -6,6 +6,7 @@ package given
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"gbatch/internal/control/moments"
@@ -19,12 +20,14 @@ import (
 // expected to run together: so much later is somebody served whom nobody knew of. A task that
 // runs for twice that keeps nobody behind it.
 const (
-	most = 16
-	Time = sched.Second / 2
+	most     = 16
+	mostMade = 2 // of those that have a container each, which is made while they wait
+	Time     = sched.Second / 2
 )
 
 // Set is who is to have the place of whom. The controller owns the one there is.
 type Set struct {
+	ran  map[Kind]sched.Time       // for how long they run, about: the longest of late
 	next map[job.Number]job.Number // of a job, the one behind it
 	on   map[string]int            // how many are behind others on a node
 	due  moments.List              // when those behind a job that holds something have waited for long
@@ -69,11 +72,14 @@ func (s *Set) Behind(n job.Number) iter.Seq[job.Number] {
 // On says whether anybody is behind others on a node.
 func (s *Set) On(node string) bool { return s.on[node] > 0 }
 
-// Concerns says whether a plan may change anything here: most sites have no such tasks, and
+// Concerns says whether a plan may change anything here: most sites have no such jobs, and
 // their rounds are to cost nothing by them.
 func (s *Set) Concerns(plan *sched.Plan, jobs *state.Table) bool {
-	return len(s.on) > 0 || slices.ContainsFunc(plan.Reservations, func(r sched.Reservation) bool { return Shares(jobs.Get(job.Number(r.Job)), jobs) })
+	return len(s.on) > 0 || len(s.ran) > 0 && slices.ContainsFunc(plan.Reservations, func(r sched.Reservation) bool { return s.May(jobs.Get(job.Number(r.Job))) })
 }
+
+// Nodes are those on which anybody is behind others.
+func (s *Set) Nodes() []string { return slices.Sorted(maps.Keys(s.on)) }
 
 // NextDue is when somebody will have waited for long; false: nobody waits.
 func (s *Set) NextDue() (sched.Time, bool) { return s.due.Next() }

@@ -11,18 +11,15 @@ import (
 	"gbatch/sched"
 )
 
-// Shares says whether a job is a task of an array whose tasks share containers.
-func Shares(j *state.Job, jobs *state.Table) bool {
-	if j.Parent == 0 || j.State != job.Queued {
-		return false
-	}
-	p := jobs.Get(j.Parent)
-	return p != nil && p.Tasks != nil && p.Tasks.Reuse
+// claim is who waits for a node by a plan: the first of them with its kind, and the first of another
+// kind; 0: there is none.
+type claim struct {
+	first, other job.Number
+	kind         Kind
 }
 
-// claim is who waits for a node by a plan: one of them, and the array that all of them are tasks of;
-// 0: they have none in common.
-type claim struct{ job, parent job.Number }
+// alone says whether all who wait are of a kind.
+func (c claim) alone(k Kind) bool { return c.kind == k && c.other == 0 }
 
 // Claims is who waits for which node.
 type Claims map[string]claim
@@ -32,13 +29,14 @@ func ClaimsOf(plan *sched.Plan, jobs *state.Table) Claims {
 	out := Claims{}
 	for _, r := range plan.Reservations {
 		j := jobs.Get(job.Number(r.Job))
+		kind := KindOf(j)
 		for _, at := range r.Ranks {
 			c, any := out[at.Node]
 			switch {
 			case !any:
-				c = claim{j.Number, j.Parent}
-			case c.parent != j.Parent:
-				c.parent = 0
+				c = claim{first: j.Number, kind: kind}
+			case c.kind != kind && c.other == 0:
+				c.other = j.Number
 			}
 			out[at.Node] = c
 		}
@@ -51,10 +49,15 @@ func (c Claims) Ends(j *state.Job, n *state.Node, windows []state.Window) string
 	if why := closed(n, windows); why != "" {
 		return why
 	}
-	if by, any := c[n.Name]; any && (by.parent == 0 || by.parent != j.Parent) {
-		return fmt.Sprintf("job %d waits for %s too", by.job, n.Name)
+	by, any := c[n.Name]
+	switch k := KindOf(j); {
+	case !any || by.alone(k):
+		return ""
+	case by.kind == k:
+		return fmt.Sprintf("job %d waits for %s too", by.other, n.Name)
+	default:
+		return fmt.Sprintf("job %d waits for %s too", by.first, n.Name)
 	}
-	return ""
 }
 
 func closed(n *state.Node, windows []state.Window) string {
@@ -69,7 +72,7 @@ func closed(n *state.Node, windows []state.Window) string {
 	return ""
 }
 
-// Rows are those of an array to which more may be added: tasks that hold something and those
+// Rows are those of a kind to which more may be added: jobs that hold something and those
 // behind them.
 type Rows struct {
 	list []*row
@@ -89,21 +92,23 @@ type Site struct {
 	Windows []state.Window
 }
 
-// RowsOf are the rows of an array on the nodes that it alone waits for. Ran is how long its tasks run; 0:
-// that is not known.
-func (s *Set) RowsOf(parent job.Number, ran sched.Time, c Claims, at Site) *Rows {
+// RowsOf are the rows of a kind of jobs on the nodes that it alone waits for, if it is known to be short.
+func (s *Set) RowsOf(k Kind, c Claims, at Site) *Rows {
 	out := &Rows{}
-	if ran == 0 {
+	if !s.short(k) {
 		return out
 	}
-	out.most = int(min(Time/ran, most))
+	out.most = int(min(Time/s.ran[k], most))
+	if p := at.Jobs.Get(k.parent); p == nil || p.Tasks == nil || !p.Tasks.Reuse {
+		out.most = min(out.most, mostMade)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		n := at.Node(name)
-		if c[name].parent != parent || !n.Inventory.Ahead || closed(n, at.Windows) != "" {
+		if !c[name].alone(k) || !n.Inventory.Ahead || closed(n, at.Windows) != "" {
 			continue
 		}
 		for _, num := range n.Jobs {
-			if j := at.Jobs.Get(num); j.Parent == parent && j.Holds() && mayFollow(j, at.Now) {
+			if j := at.Jobs.Get(num); KindOf(j) == k && j.Holds() && mayFollow(j, at.Now) {
 				out.add(s, j, at.Jobs)
 			}
 		}
