@@ -199,6 +199,11 @@ TASKS := 1000
 bench-reuse: compile ## what a task costs that shares a container, in processor time (as root; TASKS=1000)
 	@GBATCH_BENCH_REUSE=$(TASKS) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) CGO_ENABLED=0 go test -count=1 -timeout 90m -v -run '^TestReuseCost$$' ./internal/e2e
 
+RATE := 12
+bench-day: MINUTES := 60
+bench-day: compile ## jobs in containers at the rate of a million in a day, and what the daemons are like meanwhile (as root; MINUTES=60 RATE=12)
+	@GBATCH_BENCH_DAY=$(MINUTES) GBATCH_BENCH_RATE=$(RATE) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) CGO_ENABLED=0 go test -count=1 -timeout 25h -v -run '^TestDay$$' ./internal/e2e
+
 bench-fleet: deps ## the controller beside many nodes without containers (NODES=20 GPUS=8 JOBS=200 RUN_MS=100)
 	@NODES=$(NODES) GPUS=$(GPUS) JOBS=$(JOBS) RUN_MS=$(RUN_MS) scripts/bench-fleet
 
