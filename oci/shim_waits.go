@@ -9,8 +9,8 @@ import (
 )
 
 // A container that waits is made while another one runs in its place: all is there but the
-// program, which begins by the word of who started the shim. Nothing of it counts before:
-// the mark that says that the user's code may have run is made when the word has come.
+// program, which begins by the word of who started the shim. The mark that says that the user's
+// code may have run is made when that has come.
 
 // waits says whether the container of a directory waits for the word to begin, and has not had it.
 func waits(dir string) bool {
@@ -19,7 +19,7 @@ func waits(dir string) bool {
 }
 
 // awaitWord returns when the program may begin: at once, if it need not wait.
-func awaitWord(s *shim, process process) error {
+func awaitWord(s *shim, process process) (err error) {
 	if !s.cfg.Waits {
 		return nil
 	}
@@ -28,13 +28,12 @@ func awaitWord(s *shim, process process) error {
 	s.mu.Lock()
 	stopped := s.stopped
 	s.mu.Unlock()
-	if stopped {
-		return s.abandon(process, errStopped)
+	if err = errStopped; !stopped {
+		if err = result.WriteBegun("."); err == nil {
+			return nil
+		}
 	}
-	if err := result.WriteBegun("."); err != nil {
-		return s.abandon(process, err)
-	}
-	return nil
+	return s.abandon(process, err)
 }
 
 // mayBegin is the word to begin.

@@ -1,4 +1,4 @@
-package oci
+package pages
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestLargePages(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		inLargePages(f, size)
+		Enlarge(f, size)
 		got := make([]byte, size)
 		if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, want[:size]) {
 			t.Errorf("%d bytes are not as they were: %v", size, err)
