@@ -236,7 +236,8 @@ func (b bounds[T]) check(bad func(string, string, ...any), key string, v T) {
 	}
 }
 
-func defaultLaunches() int { return max(2, runtime.NumCPU()) }
+// defaultLaunches is more than there are cores, as a start waits for the kernel now and then.
+func defaultLaunches() int { return runtime.NumCPU() + min(runtime.NumCPU(), 8) }
 
 // defaultReservedMemory leaves the system something without making small
 // machines useless.

@@ -125,7 +125,7 @@ type Config struct {
 	Disk Disk `yaml:"disk"`
 
 	// Launches is how many containers may be starting at once. Default: the
-	// number of cores, at least 2; 1 to 256.
+	// number of cores, and as many again up to 8; 1 to 256.
 	Launches int `yaml:"launches"`
 
 	// MinFree is the free space on the state directory's file system below

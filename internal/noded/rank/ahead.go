@@ -12,10 +12,9 @@ import (
 	"gbatch/oci/wire"
 )
 
-// A rank that follows another one is made while that runs: image, network, record and container, up
-// to its waiting program. It holds nothing meanwhile: it has the processors of the one before when
-// that gives them back, and its program begins by a word to its shim. What is made for a rank that
-// is taken back goes without a trace.
+// A rank that follows another one is made while that runs, up to its waiting program, which begins by a word
+// to its shim. It holds nothing meanwhile: it has the processors of the one before when that gives them
+// back. What is made for a rank that is taken back goes without a trace.
 
 // startInTurn starts the rank when its turn has come, with what is made of it by then.
 func startInTurn(ctx context.Context, r *Rank) error {
@@ -42,12 +41,11 @@ func startInTurn(ctx context.Context, r *Rank) error {
 
 // makeAhead makes the rank before its turn, if it can be.
 func makeAhead(ctx context.Context, r *Rank) bool {
-	if r.before == nil || !plain(r) {
+	of := r.before
+	if r.before = nil; of == nil || !plain(r) { // nobody is held in memory by those after it
 		return false
 	}
-	of := r.before.order.id
-	r.before = nil // nobody is held in memory by those after it
-	if r.cores, r.ahead = r.node.Cores.Inherit(r.order.id, of, r.order.Allocation.CPUs); !r.ahead {
+	if r.cores, r.ahead = r.node.Cores.Inherit(r.order.id, of.order.id, r.order.Allocation.CPUs); !r.ahead {
 		return false
 	}
 	if err := follow(ctx, r.node, stepsAhead(r)); err != nil {
@@ -58,12 +56,10 @@ func makeAhead(ctx context.Context, r *Rank) bool {
 	return true
 }
 
-// plain says whether nothing of the rank's start is for its own time alone: GPUs and ports are another
-// one's until then, files of its output would be emptied, and what users and the site want to be done
-// before it would be too early.
+// plain says whether nothing of the rank's start is for its own time alone: GPUs and ports are another one's until
+// then, files of its output would be emptied, and what users and the site want done before it came too early.
 func plain(r *Rank) bool {
-	o := &r.order
-	g := o.Spec.Gbatch
+	o, g := &r.order, r.order.Spec.Gbatch
 	output, errs, input := job.StdioFiles(r.envInput())
 	return o.Ranks < 2 && len(o.Allocation.GPUs) == 0 && len(o.Spec.Request.Docker.PortMappings) == 0 && len(o.Spec.Programs()) == 0 &&
 		(g == nil || len(g.Inputs) == 0) && !o.wantsSecrets() && !output.Reached() && !errs.Reached() && !input.Reached() &&
@@ -104,12 +100,10 @@ func beginMade(ctx context.Context, r *Rank) (begun bool, err error) {
 	made := r.cores.CPUs
 	for _, s := range r.steps() {
 		if s.name == "room" || s.name == "fit" || s.name == "cores" {
-			if err := s.do(ctx); err != nil {
-				return false, err
-			}
+			err = errors.Join(err, s.do(ctx))
 		}
 	}
-	if err := context.Cause(ctx); err != nil || r.cores.CPUs.String() != made.String() {
+	if err = errors.Join(err, context.Cause(ctx)); err != nil || r.cores.CPUs.String() != made.String() {
 		return false, err
 	}
 	// Nothing breaks this off: whether the program has begun must be known.
@@ -118,6 +112,14 @@ func beginMade(ctx context.Context, r *Rank) (begun bool, err error) {
 		return false, nil
 	}
 	return true, nil // how it went on is seen by the container's end
+}
+
+// passEarly lets the next rank begin when the program's end is recorded, unless GPUs or an epilog come after: nothing that ran lives.
+func passEarly(r *Rank) {
+	if o := &r.order; r.turn.Followed() && len(o.Allocation.GPUs) == 0 && o.Ranks < 2 && r.keep() == nil && !o.guest && r.runtime() == nil && len(r.node.Hooks.Prolog)+len(r.node.Hooks.Epilog) == 0 {
+		r.node.Cores.GiveBack(o.id)
+		r.turn.Pass()
+	}
 }
 
 // dropMade takes back all that was made of a rank before its turn.

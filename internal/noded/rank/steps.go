@@ -130,7 +130,7 @@ func (r *Rank) data() data.Rank {
 	}
 }
 
-// slot is one of the places in which containers may be starting: more at once
+// slot is one of the places in which containers may be starting: many more at once
 // than there are cores make each start slower and none faster.
 type slot struct {
 	places chan struct{}

@@ -70,6 +70,9 @@ func (w *watch) close() {
 func (w *watch) look(ctx context.Context) {
 	phase, changed := w.r.container.Phase()
 	w.changed = changed
+	if phase == wire.PhaseExited {
+		passEarly(w.r)
+	}
 	if phase == wire.PhaseRunning && !w.running {
 		w.running = true
 		w.begun()
