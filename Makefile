@@ -199,6 +199,9 @@ TASKS := 1000
 bench-reuse: compile ## what a task costs that shares a container, in processor time (as root; TASKS=1000)
 	@GBATCH_BENCH_REUSE=$(TASKS) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) CGO_ENABLED=0 go test -count=1 -timeout 90m -v -run '^TestReuseCost$$' ./internal/e2e
 
+bench-tasks: compile ## what a short job costs that has a container of its own, and how soon the next one begins (as root; TASKS=1000)
+	@GBATCH_BENCH_TASKS=$(TASKS) GBATCH_E2E_REQUIRED=1 GBATCH_BIN=$(abspath $(BIN)) CGO_ENABLED=0 go test -count=1 -timeout 90m -v -run '^TestTaskCost$$' ./internal/e2e
+
 RATE := 12
 bench-day: MINUTES := 60
 bench-day: compile ## jobs in containers at the rate of a million in a day, and what the daemons are like meanwhile (as root; MINUTES=60 RATE=12)
