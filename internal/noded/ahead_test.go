@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
 	"gbatch/oci/result"
 )
@@ -73,6 +74,13 @@ func TestMadeAhead(t *testing.T) {
 	for _, id := range []job.RankID{second, third} {
 		if _, err := os.Stat(filepath.Join(s.cfg.StateDir, "ranks", id.String(), "box", result.FileBegun)); err == nil {
 			t.Errorf("%s has begun while the first runs", id)
+		}
+		s.nudge()
+		s.mu.Lock()
+		phase := s.status[id].Phase
+		s.mu.Unlock()
+		if phase.After(node.PhaseAccepted) {
+			t.Errorf("%s is said to be %s while it may be taken back", id, phase)
 		}
 	}
 	s.stop(third, api.Stop{Signal: "KILL", Reason: job.ByUser, Text: "taken back", Ahead: true})

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gbatch/internal/job"
+	"gbatch/internal/node"
 	"gbatch/oci"
 	"gbatch/oci/result"
 	"gbatch/oci/wire"
@@ -98,6 +99,7 @@ func awaitMade(ctx context.Context, r *Rank) error {
 // nor will.
 func beginMade(ctx context.Context, r *Rank) (begun bool, err error) {
 	made := r.cores.CPUs
+	r.state.setPhase(node.PhaseStarting)
 	for _, s := range r.steps() {
 		if s.name == "room" || s.name == "fit" || s.name == "cores" {
 			err = errors.Join(err, s.do(ctx))

@@ -50,7 +50,7 @@ func (p *pulled) pull(ctx context.Context, store *images.Holds, o *order, s *sta
 	p.login, p.peers = nil, nil
 	p.Image = img
 	s.change(contact.WithinProgress, func(st *node.RankStatus) {
-		st.Phase, st.Progress, st.Image = node.PhaseStarting, "", img.Digest
+		st.Phase, st.Progress, st.Image = s.told(node.PhaseStarting), "", img.Digest
 		st.PullMS = max(1, time.Since(began).Milliseconds())
 	})
 	return nil

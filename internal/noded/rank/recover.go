@@ -1,15 +1,11 @@
 package rank
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"gbatch/cgroups"
@@ -230,7 +226,7 @@ func (r *Rank) begunAt() time.Time {
 		return time.Now().Add(time.Duration(rec.Begun)*time.Millisecond - boot.Elapsed())
 	}
 	st, markErr := os.Stat(filepath.Join(r.order.containerDir(), "begun"))
-	if age, err := ageOf(r.container.PID()); err == nil {
+	if age, err := boot.AgeOf(r.container.PID()); err == nil {
 		at := time.Now().Add(-age)
 		if len(r.order.Spec.Programs()) > 0 && markErr == nil && st.ModTime().Before(at) {
 			return st.ModTime() // what begins before it counts, too
@@ -244,26 +240,6 @@ func (r *Rank) begunAt() time.Time {
 		return exit.Started
 	}
 	return time.Now()
-}
-
-// ageOf is for how long a process has run, by the clock that runs from boot.
-func ageOf(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name, which the program chooses, ends at the last parenthesis; the start is
-	// the 20th field after it.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 20 {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
-	}
-	ticks, err := strconv.ParseInt(fields[19], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	const tick = time.Second / 100 // on every architecture that Go knows
-	return boot.Elapsed() - time.Duration(ticks)*tick, nil
 }
 
 // endedBefore is how a rank ended here before that the controller orders again: it

@@ -81,7 +81,15 @@ func (s *state) change(within time.Duration, f func(*node.RankStatus)) {
 }
 
 func (s *state) setPhase(p node.Phase) {
-	s.change(contact.WithinProgress, func(st *node.RankStatus) { st.Phase = p })
+	s.change(contact.WithinProgress, func(st *node.RankStatus) { st.Phase = s.told(p) })
+}
+
+// told is what others hear of a phase: nothing before the rank's turn, as it may still be taken back.
+func (s *state) told(p node.Phase) node.Phase {
+	if s.waits {
+		return node.PhaseAccepted
+	}
+	return p
 }
 
 // setProgress says how far a part of the start or the end is; empty: it is done.
