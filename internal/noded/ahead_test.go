@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"gbatch/internal/api"
@@ -100,6 +101,32 @@ func TestMadeAhead(t *testing.T) {
 	s.mu.Unlock()
 	if a == "" || a != b {
 		t.Errorf("the first had the cores %q, the second %q", a, b)
+	}
+	s.empty()
+	s.leavesNothing()
+}
+
+// TestMadeAheadAtOnce: ranks that are ordered together with the one that they follow, which has no cores yet, are made
+// before their turn, too.
+func TestMadeAheadAtOnce(t *testing.T) {
+	dir, made := shared(t), new(atomic.Int32)
+	s := newSite(t, ownCores(dir))
+	s.onReach = func(point string) {
+		if point == "made" {
+			made.Add(1)
+		}
+	}
+	s.want(rankID(1), lasts(1))
+	for n := 2; n <= 3; n++ {
+		s.wantAfter(rankID(n), rankID(n-1), lasts(n))
+	}
+	s.start()
+	until(t, "both to be made", func() bool { return made.Load() == 2 })
+	letEnd(t, dir, 3, 2, 1)
+	for n := 1; n <= 3; n++ {
+		if e := s.exit(rankID(n)); e.Code != n || begins(dir, n) != "begin\n" {
+			t.Errorf("rank %d: %+v, wrote %q", n, e, begins(dir, n))
+		}
 	}
 	s.empty()
 	s.leavesNothing()

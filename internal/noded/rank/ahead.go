@@ -43,12 +43,13 @@ func startInTurn(ctx context.Context, r *Rank) error {
 // makeAhead makes the rank before its turn, if it can be.
 func makeAhead(ctx context.Context, r *Rank) bool {
 	of := r.before
-	if r.before = nil; of == nil || !plain(r) { // nobody is held in memory by those after it
+	if r.before = nil; of == nil || !plain(r) || r.turn.AwaitPlace(ctx) != nil { // nobody is held in memory by those after it
 		return false
 	}
 	if r.cores, r.ahead = r.node.Cores.Inherit(r.order.id, of.order.id, r.order.Allocation.CPUs); !r.ahead {
 		return false
 	}
+	r.turn.Placed()
 	if err := follow(ctx, r.node, stepsAhead(r)); err != nil {
 		r.log.Debug("the rank is not made before its turn", "error", err)
 		return false

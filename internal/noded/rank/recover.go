@@ -70,6 +70,7 @@ func restore(r *Rank, boot string) *Rank {
 	}
 	if r.state.status.Exit == nil {
 		n.Cores.Claim(id, r.cores.CPUs)
+		r.turn.Placed()
 	}
 	r.log.Info("rank taken over", "phase", string(r.state.status.Phase))
 	return r

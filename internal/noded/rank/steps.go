@@ -40,7 +40,11 @@ func (r *Rank) steps() []step {
 		{"inputs", r.fetch, nothing}, // likewise
 		{"room", func(ctx context.Context) error { return awaitLeavers(ctx, n, s) }, nothing},
 		{"fit", func(context.Context) error { return refuseUnfit(n) }, nothing},
-		{"cores", func(context.Context) (err error) { r.cores, err = takeCores(n.Cores, n.Devices, o, s); return err },
+		{"cores", func(context.Context) (err error) {
+			r.cores, err = takeCores(n.Cores, n.Devices, o, s)
+			r.turn.Placed()
+			return err
+		},
 			func() error { n.Cores.GiveBack(o.id); return nil }},
 		{"prolog", func(ctx context.Context) error { return prolog(ctx, facts{n, o, r.cores}, s) }, nothing}, // the epilog undoes it, when the rank is over
 		{"slot", r.slot.take, r.slot.giveBack},

@@ -14,10 +14,12 @@ type Turn struct {
 	followed atomic.Bool          // another rank follows this one
 	over     chan struct{}        // closed when this one has given back what it held, or never had anything
 	once     sync.Once
+	placed   chan struct{} // closed when it is known what this one holds or is to hold, or that it is over
+	place    sync.Once
 }
 
 // New is the turn of a rank that follows none.
-func New() *Turn { return &Turn{over: make(chan struct{})} }
+func New() *Turn { return &Turn{over: make(chan struct{}), placed: make(chan struct{})} }
 
 // Follow has a rank that was just made begin when another one has ended, however that ends.
 func (t *Turn) Follow(other *Turn) {
@@ -42,5 +44,25 @@ func (t *Turn) Await(ctx context.Context) error {
 	return nil
 }
 
+// Placed says that it is known what the rank holds, or is to hold.
+func (t *Turn) Placed() { t.place.Do(func() { close(t.placed) }) }
+
+// AwaitPlace waits until that is known of the rank that this one follows, or that one is over. It comes before the turn.
+func (t *Turn) AwaitPlace(ctx context.Context) error {
+	b := t.before.Load()
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.placed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Pass lets the next one begin.
-func (t *Turn) Pass() { t.once.Do(func() { close(t.over) }) }
+func (t *Turn) Pass() {
+	t.Placed()
+	t.once.Do(func() { close(t.over) })
+}

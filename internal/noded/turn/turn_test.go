@@ -40,3 +40,23 @@ func TestTurn(t *testing.T) {
 		t.Error("the last one alone is followed by none")
 	}
 }
+
+// TestPlace: who follows another one learns when that has its place, at the latest when it is over.
+func TestPlace(t *testing.T) {
+	first, second, third := New(), New(), New()
+	second.Follow(first)
+	third.Follow(second)
+	ended := errors.New("ended")
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(ended)
+	if err := second.AwaitPlace(stopped); !errors.Is(err, ended) {
+		t.Errorf("it does not wait: %v", err)
+	}
+	first.Placed()
+	second.Pass() // ended before its turn
+	for _, turn := range []*Turn{first, second, third} {
+		if err := turn.AwaitPlace(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
