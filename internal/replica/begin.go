@@ -33,7 +33,7 @@ const (
 // damaged, and all of which the log has, makes way: its records come as if it were not there. An error
 // is of a store and a log that do not belong together, or of a store that cannot be read otherwise.
 func (m *Machine) Begin(k Kept) (Origin, error) {
-	err := error(nil)
+	var err error
 	if m.beside(suspect).There() {
 		err = errSuspect
 	}

@@ -69,9 +69,6 @@ func (s *Set) Behind(n job.Number) iter.Seq[job.Number] {
 	}
 }
 
-// On says whether anybody is behind others on a node.
-func (s *Set) On(node string) bool { return s.on[node] > 0 }
-
 // Concerns says whether a plan may change anything here: most sites have no such jobs, and
 // their rounds are to cost nothing by them.
 func (s *Set) Concerns(plan *sched.Plan, jobs *state.Table) bool {
