@@ -30,7 +30,7 @@ func (s *site) close() {
 			continue
 		}
 		if err := d.stop(); err != nil {
-			t.Errorf("%s did not stop well: %v\n%s", d.name, err, tail(d.log, 20))
+			t.Errorf("%s did not stop well: %v\n%s", d.name, err, tail(d.log, 400))
 		}
 	}
 	var left []string

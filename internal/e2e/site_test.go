@@ -232,9 +232,14 @@ func (d *daemon) end(sig syscall.Signal) error {
 	select {
 	case <-d.done:
 	case <-time.After(patience):
-		_ = d.cmd.Process.Kill()
-		<-d.done
-		d.err = errors.New("it did not stop")
+		_ = d.cmd.Process.Signal(syscall.SIGQUIT) // what its goroutines do is in its log then
+		select {
+		case <-d.done:
+		case <-time.After(10 * time.Second):
+			_ = d.cmd.Process.Kill()
+			<-d.done
+		}
+		d.err = errors.New("it did not stop; its log says what it did")
 	}
 	d.cmd = nil
 	return d.err
