@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/hashicorp/raft"
-
 	"gbatch/internal/store"
 )
 
@@ -155,7 +153,7 @@ func (k kept) Last() (uint64, error) {
 }
 
 func (k kept) Copy() (uint64, error) {
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(k.r.cfg.Dir, snapshotsKept, k.r.logger())
+	snaps, err := openCopies(k.r.cfg.Dir, k.r.logger())
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -16,7 +17,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/metadb"
 
 	"gbatch/internal/store"
 )
@@ -88,7 +88,7 @@ func (r *Replica) open() error {
 	if err := r.ownLog(); err != nil {
 		return err
 	}
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(r.cfg.Dir, snapshotsKept, r.logger())
+	snaps, err := openCopies(r.cfg.Dir, r.logger())
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (r *Replica) found() (err error) {
 	if err != nil {
 		return err
 	}
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, r.logger())
+	snaps, err := openCopies(dir, r.logger())
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
@@ -181,13 +181,25 @@ func (r *Replica) ownLog() (err error) {
 }
 
 // openLog opens a log on disk.
-func (r *Replica) openLog(dir string) (*wal.WAL, error) {
-	meta := &metadb.BoltMetaDB{} // the log closes it, but where it cannot be opened
-	log, err := wal.Open(filepath.Join(dir, logDir), wal.WithMetaStore(meta), wal.WithLogger(r.logger()))
-	if err != nil {
-		return nil, errors.Join(err, meta.Close())
+func (r *Replica) openLog(dir string) (log *wal.WAL, err error) {
+	meta := &metaFile{log: r.cfg.Log} // the log closes it, but where it cannot be opened
+	defer func() {
+		if why := recover(); why != nil { // the library's, at a file of an earlier version that is damaged
+			err = fmt.Errorf("%w: %v", wal.ErrCorrupt, why)
+		}
+		if err != nil {
+			err = errors.Join(unreadable(err), meta.Close())
+		}
+	}()
+	return wal.Open(filepath.Join(dir, logDir), wal.WithMetaStore(meta), wal.WithLogger(r.logger()))
+}
+
+// unreadable says what to do about a log that cannot be opened, but where that is for its disk.
+func unreadable(err error) error {
+	if disk := (*fs.PathError)(nil); errors.As(err, &disk) && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return log, nil
+	return fmt.Errorf("%w: %s", err, again)
 }
 
 // newRaft begins to take part. The library panics where the log on disk has
