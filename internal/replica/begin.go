@@ -116,11 +116,24 @@ func (m *Machine) begin(k Kept) (Origin, error) {
 	// Where the process ended when it had received another member's store and before that was in the place of its own,
 	// what comes after that in the log would be applied to one that lacks what came before.
 	at, err := k.Copy()
-	if err != nil || at <= st.Applied() {
-		return OfStore, err
+	if err != nil {
+		return 0, err
+	}
+	if at <= st.Applied() {
+		return OfStore, endsBefore(k, at, st.Applied())
 	}
 	m.log.Info("the store is taken from the last copy of one, which is newer", "through", st.Applied(), "copy", at)
 	return OfCopy, nil
+}
+
+// endsBefore is an error where a log, and the last copy beside it, do not come to what the store has: its end was lost. New entries would
+// have places that the store takes for those of entries which it has.
+func endsBefore(k Kept, copied, applied uint64) error {
+	last, err := k.Last()
+	if err != nil || max(last, copied) >= applied {
+		return err
+	}
+	return fmt.Errorf("it ends with entry %d, and the store has all up to entry %d: the end of the log is lost: %s", max(last, copied), applied, again)
 }
 
 // brokenOff says that the process ended in the middle of Restore, so that what is
@@ -162,4 +175,23 @@ func (k kept) Copy() (uint64, error) {
 		return 0, err
 	}
 	return list[0].Index, nil
+}
+
+// passOver removes a log that ends before the last copy of a store, as no entry after that copy could be added to it. It is so where the
+// process ended when it had received the copy, and before its log had made way.
+func (r *Replica) passOver() error {
+	copied, err := kept{r}.Copy()
+	if err != nil {
+		return err
+	}
+	first, err := r.wal.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := r.wal.LastIndex()
+	if err != nil || last == 0 || last >= copied {
+		return err
+	}
+	r.cfg.Log.Warn("the common log ends before the last copy of the store, and goes on after that", "last", last, "copy", copied)
+	return r.wal.DeleteRange(first, last)
 }

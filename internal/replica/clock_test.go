@@ -167,13 +167,13 @@ func TestHeardByCopy(t *testing.T) {
 	}
 }
 
-// logThere is a log without a copy of a store.
+// logThere is a log with three entries and no copy of a store.
 type logThere struct{}
 
 func (logThere) There() (bool, error)  { return true, nil }
 func (logThere) Founding() bool        { return false }
 func (logThere) Copy() (uint64, error) { return 0, nil }
-func (logThere) Last() (uint64, error) { return 0, nil }
+func (logThere) Last() (uint64, error) { return 3, nil }
 
 // sentCopy takes a copy of a store.
 type sentCopy struct{ bytes.Buffer }

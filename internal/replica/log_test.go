@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -72,11 +73,12 @@ func TestShortenedLog(t *testing.T) {
 	}
 }
 
-// TestDamagedLog: whatever byte of the log has changed, the start is refused by a
-// sentence, or nothing is missing.
+// TestDamagedLog: whatever byte of the log, of what this member has voted, or of what is known of the last copy of a store has changed,
+// the start is refused by a sentence that says what to do, or nothing is missing, and what is committed then is there too.
 func TestDamagedLog(t *testing.T) {
 	const records = 50
 	m := newMember(t, "a")
+	m.patient = 100 * time.Millisecond
 	m.start()
 	_, lead := leader(t, m)
 	for n := range records {
@@ -84,41 +86,156 @@ func TestDamagedLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.stop()
-	files, err := filepath.Glob(filepath.Join(m.dir, "log", logDir, "*.wal"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files of the log: %v", len(files), err)
-	}
-	whole, err := os.ReadFile(files[0])
-	if err != nil {
+	if err := m.r.raft.Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
-	refused := 0
-	for at := 0; at < 4096; at += 311 {
-		damaged := append([]byte(nil), whole...)
-		damaged[at] ^= 0x40
-		if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
-			t.Fatal(err)
+	want := m.standing()
+	m.stop()
+	whole := t.TempDir()
+	if err := os.CopyFS(whole, os.DirFS(m.dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		of         string
+		most, step int64
+		refused    bool // some of it is
+	}{
+		{"wal/*.wal", 4096, 311, true},
+		{"wal/wal-meta.db", 1024, 61, false},
+		{"snapshots/*/meta.json", 4096, 61, true},
+	} {
+		files, err := filepath.Glob(filepath.Join(m.dir, "log", c.of))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%d files %s: %v", len(files), c.of, err)
 		}
-		ln, err := net.Listen("tcp", m.address)
+		st, err := os.Stat(files[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.r, err = Open(m.config(ln))
-		switch {
-		case err != nil && strings.Contains(err.Error(), "goroutine"):
-			t.Errorf("byte %d: %v", at, err)
-		case err != nil:
-			refused++
-			m.r = nil
-			ln.Close()
-		case m.has(records) != records:
-			t.Errorf("byte %d: %d of %d records are there, and nothing is said", at, m.has(records), records)
+		refused := 0
+		for at := int64(0); at < min(st.Size(), c.most); at += c.step {
+			if err := errors.Join(os.RemoveAll(m.dir), os.CopyFS(m.dir, os.DirFS(whole))); err != nil {
+				t.Fatal(err)
+			}
+			flip(t, files[0], at)
+			refused += m.startsWhole(records, want, fmt.Sprintf("%s, byte %d", c.of, at))
+		}
+		if c.refused != (refused > 0) {
+			t.Errorf("%s: %d were refused", c.of, refused)
+		}
+	}
+}
+
+// standing is who the members are, whoever of them leads.
+func (m *member) standing() string {
+	members, err := m.r.Members()
+	if err != nil {
+		m.t.Error(err)
+	}
+	for i := range members {
+		members[i].Leads = false
+	}
+	return fmt.Sprint(members)
+}
+
+// startsWhole starts a member some of whose log is damaged; 1: that is refused.
+func (m *member) startsWhole(records int, standing, what string) int {
+	defer m.stop()
+	ln, err := net.Listen("tcp", m.address)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if m.r, err = Open(m.config(ln)); err != nil {
+		m.r = nil
+		if text := err.Error(); strings.Contains(text, "goroutine") || !strings.Contains(text, "gadm controllers remove") {
+			m.t.Errorf("%s: %v", what, err)
+		}
+		return 1
+	}
+	if has := m.has(records); has != records {
+		m.t.Errorf("%s: %d of %d records are there, and nothing is said", what, has, records)
+	}
+	if got := m.standing(); got != standing {
+		m.t.Errorf("%s: the members are %s, not %s", what, got, standing)
+		return 0
+	}
+	var lead *Lead
+	until(m.t, what+": it leads, or says why not", func() bool {
+		lead, err = m.r.Ready()
+		return err == nil && lead.Begin() == nil || len(m.r.Failed()) > 0
+	})
+	select {
+	case why := <-m.r.Failed():
+		if text := why.Error(); !strings.Contains(text, "gadm controllers remove") {
+			m.t.Errorf("%s: %v", what, why)
+		}
+		return 1
+	default:
+	}
+	if err := lead.Store.Commit([]state.Record{jobRecord(records)}); err != nil {
+		m.t.Errorf("%s: it stores nothing: %v", what, err)
+	} else if has := m.has(records + 1); has != records+1 {
+		m.t.Errorf("%s: a record that was committed is not there", what)
+	}
+	return 0
+}
+
+// TestLogEndsBeforeCopy: a member whose log ends before its last copy of a store, as where it was killed when it had received that, goes on.
+// One whose log and copy both end before its store has lost what it had agreed to.
+func TestLogEndsBeforeCopy(t *testing.T) {
+	const records = 10
+	m := newMember(t, "a")
+	m.patient = 100 * time.Millisecond
+	m.start()
+	_, lead := leader(t, m)
+	commit := func(n int) {
+		t.Helper()
+		if err := lead.Store.Commit([]state.Record{jobRecord(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range records {
+		commit(n)
+	}
+	if err := m.r.raft.Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	cut := func() {
+		t.Helper()
+		last, err := m.r.wal.LastIndex()
+		if err != nil {
+			t.Fatal(err)
 		}
 		m.stop()
+		r := &Replica{cfg: Config{Log: slog.New(slog.DiscardHandler)}}
+		log, err := r.openLog(filepath.Join(m.dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(log.DeleteRange(last-3, last), log.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if refused == 0 {
-		t.Error("no damage was noticed")
+	cut()
+	m.start()
+	t.Cleanup(m.stop)
+	_, lead = leader(t, m)
+	commit(records)
+	if has := m.has(records + 1); has != records+1 {
+		t.Errorf("%d of %d records are there", has, records+1)
+	}
+	commit(records + 1)
+	cut()
+	ln, err := net.Listen("tcp", m.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.r, err = Open(m.config(ln)); err == nil {
+		t.Fatal("it starts without the end of its log")
+	}
+	m.r = nil
+	if text := err.Error(); !strings.Contains(text, "the end of the log is lost") || !strings.Contains(text, "gadm controllers remove") {
+		t.Error(err)
 	}
 }
 

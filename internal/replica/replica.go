@@ -88,6 +88,9 @@ func (r *Replica) open() error {
 	if err := r.ownLog(); err != nil {
 		return err
 	}
+	if err := r.passOver(); err != nil {
+		return err
+	}
 	snaps, err := openCopies(r.cfg.Dir, r.logger())
 	if err != nil {
 		return err
