@@ -71,7 +71,11 @@ func (b ballots) SetUint64(key []byte, n uint64) error {
 	if string(key) == voteTerm && !b.may() {
 		return errNewcomer
 	}
-	return b.WAL.SetUint64(key, n)
+	err := b.WAL.SetUint64(key, n)
+	if err != nil && string(key) != voteTerm { // raft panics where it cannot keep its term, as it may do nothing then
+		b.fsm.log.Error("this controller cannot keep in which term it is, and ends; look at the disk", "error", err)
+	}
+	return err
 }
 
 // voteTerm is what the library keeps first of a vote, and of nothing else: it does not vote where it cannot.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -277,5 +278,37 @@ func TestNewerEntry(t *testing.T) {
 		}
 		m.stop()
 		m.start()
+	}
+}
+
+// TestLogNotWritten: a member that cannot write its log ends by a sentence, and does not stay one that may be elected; one whose disk is full
+// stays, says so once, and goes on when there is room.
+func TestLogNotWritten(t *testing.T) {
+	m := newMember(t, "a")
+	m.start()
+	_, lead := leader(t, m)
+	if err := m.r.wal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lead.Store.Commit([]state.Record{jobRecord(0)}); err == nil {
+		t.Error("it acknowledged what it could not write")
+	}
+	select {
+	case err := <-m.r.Failed():
+		if !strings.Contains(err.Error(), "write to the common log") {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("nothing was said for a minute")
+	}
+	m.stop()
+
+	var said strings.Builder
+	full := newMachine(m.config(nil).Store, slog.New(slog.NewTextHandler(&said, nil)))
+	for range 3 {
+		full.notWritten(&os.PathError{Op: "write", Path: "log", Err: syscall.ENOSPC})
+	}
+	if n := strings.Count(said.String(), "disk is full"); n != 1 || full.whole() != nil {
+		t.Errorf("said %d times; %v", n, full.whole())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -41,7 +42,8 @@ type Machine struct {
 	failed chan error            // an entry could not be applied: the process must end
 	broken atomic.Pointer[error] // that; no later entry is applied, as that one would be missing for good
 
-	begun atomic.Bool // its store is open, or is to come
+	begun     atomic.Bool // its store is open, or is to come
+	unwritten atomic.Bool // the last entries that came could not be written
 
 	clock *commonClock
 
@@ -105,6 +107,17 @@ func (m *Machine) fail(err error) {
 	select {
 	case m.failed <- err:
 	default: // it ends for an earlier one
+	}
+}
+
+// notWritten has this member end whose disk refuses what it shall agree to: who leads could store nothing and be elected again and
+// again, and who follows falls behind. One that is full may have room again, and who leads is then another one (controllers.Members).
+func (m *Machine) notWritten(err error) {
+	switch full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT); {
+	case !full:
+		m.fail(fmt.Errorf("write to the common log: %w; look at the disk", err))
+	case !m.unwritten.Swap(true):
+		m.log.Error("the disk is full: this controller takes no entry of the common log until there is room", "error", err)
 	}
 }
 

@@ -32,8 +32,10 @@ func (h heard) StoreLogs(all []*raft.Log) error {
 		l.Extensions = sumOf(l)
 	}
 	if err := h.WAL.StoreLogs(all); err != nil {
+		h.machine.notWritten(err)
 		return err
 	}
+	h.machine.unwritten.Store(false)
 	for _, l := range all {
 		h.machine.hear(l)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,9 @@ type Tracer struct {
 	// Name is what a program with these arguments is called. Processes without a
 	// name are left alone, with all that they start.
 	Name func(args []string) string
+	// Refuse says with which error a program's call fails, in place of being made; 0: it is made. Nil: all are. Calls are as in
+	// [Trap.Calls].
+	Refuse func(program, call string) syscall.Errno
 
 	mu   sync.Mutex
 	trap *Trap

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,14 +16,14 @@ import (
 
 // shell follows a shell with a script in an empty directory, and says which of its
 // changing calls it made and what is in the directory after it.
-func shell(t *testing.T, at int) (calls, files []string, err error) {
+func shell(t *testing.T, at int, refuse func(program, call string) unix.Errno) (calls, files []string, err error) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		t.Skip("NOT TESTED: there is no busybox here: apt-get install busybox-static")
 	}
 	dir := t.TempDir()
-	tracer := &Tracer{Name: func(args []string) string {
+	tracer := &Tracer{Refuse: refuse, Name: func(args []string) string {
 		if filepath.Base(args[0]) == "busybox" && len(args) > 1 && args[1] == "sh" {
 			return "shell"
 		}
@@ -57,13 +58,13 @@ func shell(t *testing.T, at int) (calls, files []string, err error) {
 // TestDiesAtEachCall: a program that is killed at a call has made all before it and
 // not this one. What it starts, and what has no name, is not counted.
 func TestDiesAtEachCall(t *testing.T) {
-	calls, files, err := shell(t, 0)
+	calls, files, err := shell(t, 0, nil)
 	if want := []string{"four", "one", "three"}; err != nil || !slices.Equal(files, want) {
 		t.Fatalf("not killed: %v, files %q, want %q", err, files, want)
 	}
 	made := map[string]bool{}
 	for i, call := range calls {
-		got, files, err := shell(t, i+1)
+		got, files, err := shell(t, i+1, nil)
 		if err == nil || !slices.Equal(got, calls[:i+1]) {
 			t.Errorf("killed at call %d: %v, calls %q, want %q", i+1, err, got, calls[:i+1])
 		}
@@ -81,5 +82,21 @@ func TestDiesAtEachCall(t *testing.T) {
 	}
 	if !made["one"] || !made["four"] {
 		t.Errorf("calls: %q", calls)
+	}
+}
+
+// TestRefused: a call that is refused is not made, and fails; the others are.
+func TestRefused(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("NOT TESTED: calls are refused on amd64 alone")
+	}
+	calls, files, err := shell(t, 0, func(_, call string) unix.Errno {
+		if call == "openat two" {
+			return unix.EIO
+		}
+		return 0
+	})
+	if want := []string{"four", "one"}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("%v, files %q, want %q; calls %q", err, files, want, calls)
 	}
 }

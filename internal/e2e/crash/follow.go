@@ -62,8 +62,9 @@ type follower struct {
 
 // thread is one of a process that is followed.
 type thread struct {
-	group   int    // the number of its process
-	program string // empty: a new process that has not executed one yet
+	group   int           // the number of its process
+	program string        // empty: a new process that has not executed one yet
+	refused syscall.Errno // by which its call ends that was not made; 0: it was
 }
 
 // Waits are for the own thread's processes: others of the tests wait for theirs.
@@ -134,7 +135,7 @@ func (f *follower) begun(pid int) *thread {
 	line, _, _ := strings.Cut(after, "\n")
 	group, _ := strconv.Atoi(strings.TrimSpace(line))
 	if main := f.known[group]; main != nil && group != pid {
-		return &thread{group, main.program}
+		return &thread{group: group, program: main.program}
 	}
 	return &thread{group: pid}
 }
@@ -148,7 +149,7 @@ func (f *follower) executed(pid int) {
 		_ = unix.PtraceDetach(pid)
 		return
 	}
-	f.known[pid] = &thread{pid, program}
+	f.known[pid] = &thread{group: pid, program: program}
 	f.resume(pid, 0)
 }
 
@@ -164,7 +165,7 @@ func (f *follower) resume(pid, sig int) {
 
 // callInfo is the kernel's ptrace_syscall_info, as far as a call has it that begins.
 type callInfo struct {
-	op   uint8 // 1: the call begins
+	op   uint8 // 1: the call begins; 2: it ends
 	_    [3]uint8
 	_    uint32
 	_, _ uint64
@@ -177,11 +178,21 @@ func (f *follower) call(pid int, th *thread) {
 	var info callInfo
 	const getSyscallInfo = 0x420e
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, getSyscallInfo, uintptr(pid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	if errno == 0 && info.op == 2 && th.refused != 0 {
+		fails(pid, th.refused)
+		th.refused = 0
+	}
 	if errno != 0 || info.op != 1 {
 		return
 	}
 	what := described(pid, info.nr, info.args)
-	if what != "" && f.t.called(th.program, what) {
+	switch {
+	case what == "":
+	case f.t.called(th.program, what):
 		_ = unix.Kill(th.group, unix.SIGKILL)
+	case f.t.Refuse != nil:
+		if th.refused = f.t.Refuse(th.program, what); th.refused != 0 {
+			leaveOut(pid)
+		}
 	}
 }
