@@ -43,7 +43,7 @@ func (e *elector) makeCopy() {
 	}
 	snap, err := e.fsm.Snapshot()
 	if err != nil {
-		return // it ends, and says why
+		return // it ends, and says why, or reads what its store has
 	}
 	var to sink
 	err = snap.Persist(&to)

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -25,6 +28,17 @@ type copies struct {
 	dir string
 }
 
+// Members who were long away go on from copies. The log before the last one is dropped, but for its last entries.
+const (
+	copiesKept  = 1
+	copyAfter   = 50_000           // entries
+	copyEvery   = 10 * time.Minute // no sooner after the one before
+	entriesKept = 10_000
+
+	copyFirst = 2 * time.Second // after the start it is looked whether one is due
+	copyLook  = 30 * time.Second
+)
+
 const (
 	copiesDir = "snapshots"
 	saidFile  = "meta.json"
@@ -33,8 +47,40 @@ const (
 )
 
 func openCopies(dir string, log hclog.Logger) (copies, error) {
-	kept, err := raft.NewFileSnapshotStoreWithLogger(dir, snapshotsKept, log)
+	kept, err := raft.NewFileSnapshotStoreWithLogger(dir, copiesKept, log)
 	return copies{kept, filepath.Join(dir, copiesDir)}, err
+}
+
+// makeCopies makes a copy whenever one is due, until ctx is done. It looks soon after the start, as each start reads
+// all of the log behind the last copy: raft's own timer makes none where processes live for less than it runs.
+func (r *Replica) makeCopies(ctx context.Context) {
+	for wait := copyFirst; rest(ctx, wait); {
+		wait = copyLook
+		due, err := r.copyDue()
+		if due && err == nil {
+			err = r.raft.Snapshot().Error()
+		}
+		switch {
+		case errors.Is(err, raft.ErrNothingNewToSnapshot): // it still reads what its store has
+			wait = copyFirst
+		case err != nil && ctx.Err() == nil:
+			r.cfg.Log.Warn("the store is not copied, and the common log grows; it is tried again", "error", err)
+		}
+	}
+}
+
+// copyDue says whether the log is long, and the last copy not new.
+func (r *Replica) copyDue() (bool, error) {
+	snaps, err := openCopies(r.cfg.Dir, r.logger())
+	if err != nil {
+		return false, err
+	}
+	list, err := snaps.List()
+	if err != nil || len(list) == 0 || r.raft.LastIndex()-list[0].Index < uint64(cmp.Or(r.cfg.Copy, copyAfter)) {
+		return false, err
+	}
+	st, err := os.Stat(filepath.Join(snaps.dir, list[0].ID, sumFile))
+	return r.cfg.Copy > 0 || err != nil || time.Since(st.ModTime()).Abs() >= copyEvery, nil // an earlier version's has no sum
 }
 
 // Create begins another copy.

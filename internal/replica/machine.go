@@ -46,6 +46,7 @@ type Machine struct {
 	unwritten atomic.Bool // the last entries that came could not be written
 
 	clock *commonClock
+	seen  uint64 // the last entry that came to be applied; of the goroutine that calls Apply
 
 	mu sync.Mutex
 	st *store.Store // nil: none has come yet
@@ -88,6 +89,7 @@ type stored uint64
 
 // Apply is called by one goroutine, entry after entry.
 func (m *Machine) Apply(l *raft.Log) any {
+	m.seen = l.Index
 	if err := m.whole(); err != nil {
 		return err
 	}
@@ -164,13 +166,14 @@ type heard struct {
 	copied  func() (uint64, error) // Kept.Copy
 }
 
-// Snapshot copies the store, mostly by links. It is called by the goroutine that calls Apply.
+// Snapshot copies the store, mostly by links. It is called by the goroutine that calls Apply. There is nothing to copy before that has
+// seen all that the store has: the copy would pass for one of an entry before, and who has got it, for one whose log has lost its end.
 func (m *Machine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := m.whole(); err != nil {
 		return nil, err // the log would be dropped with what could not be applied
 	}
 	st := m.current()
-	if st == nil {
+	if st == nil || m.seen < st.Applied() {
 		return nil, raft.ErrNothingNewToSnapshot
 	}
 	to := m.beside(sending)
@@ -242,6 +245,7 @@ func (m *Machine) restore(rc io.ReadCloser) error {
 	if err != nil {
 		return fmt.Errorf("take the store of another controller: %w", err)
 	}
+	m.seen = m.st.Applied()
 	m.clock.hear(m.st.Shown()) // nothing may come after it before this member leads
 	m.log.Info("the store came from another controller", "through", m.st.Applied())
 	return old.Remove()

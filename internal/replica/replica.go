@@ -30,6 +30,7 @@ type Config struct {
 	Listener net.Listener  // for the others, who have shown that they are members
 	Dial     Dialer        // to the others
 	Patience time.Duration // how long who leads may be silent; 0: defaultPatience
+	Copy     int           // so many entries behind the last copy of the store another one is due, for tests; 0: copyAfter, after a pause
 	NowMS    func() int64  // the clock of the controller while it leads
 	Log      *slog.Logger
 }
@@ -53,15 +54,6 @@ type Replica struct {
 	unwatch func()        // ends watch, and waits for it
 	elected elected
 }
-
-// Snapshots are copies of the store that members who were long away go on from. The log before
-// the last one is dropped, but for its last entries.
-const (
-	snapshotsKept = 1
-	snapshotEvery = 10 * time.Minute // it is looked whether one is due
-	snapshotAfter = 50_000           // entries
-	entriesKept   = 10_000
-)
 
 // Open opens this member's store and log. Where there is no log yet, this is the first
 // member: its store, which is made if there is none, is what the others will get. The listener is the
@@ -109,6 +101,7 @@ func (r *Replica) open() error {
 	var watches sync.WaitGroup
 	watches.Go(func() { r.watch(ctx) })         // ends in Close
 	watches.Go(func() { r.noteElections(ctx) }) // ends in Close
+	watches.Go(func() { r.makeCopies(ctx) })    // ends in Close
 	r.unwatch = func() { stop(); watches.Wait() }
 	return nil
 }
@@ -232,7 +225,7 @@ func (r *Replica) raftConfig() *raft.Config {
 	c.ElectionTimeout = c.HeartbeatTimeout
 	c.LeaderLeaseTimeout = c.HeartbeatTimeout * 3 / 4
 	c.CommitTimeout = 20 * time.Millisecond
-	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = snapshotEvery, snapshotAfter, entriesKept
+	c.SnapshotInterval, c.TrailingLogs = 365*24*time.Hour, entriesKept // see makeCopies
 	c.ShutdownOnRemove = false
 	c.NoLegacyTelemetry = true
 	c.Logger = r.logger()

@@ -26,6 +26,7 @@ type member struct {
 	address string
 	nowMS   int64
 	patient time.Duration          // 0: a second
+	copies  int                    // see Config.Copy
 	log     *slog.Logger           // nil: as GBATCH_TEST_LOG says
 	unknown atomic.Pointer[string] // an address whose name cannot be looked up
 	plug    plug
@@ -67,7 +68,7 @@ func (m *member) config(ln net.Listener) Config {
 	}
 	return Config{
 		Name: m.name, Address: m.address, Dir: filepath.Join(m.dir, "log"), Store: store.Config{Dir: filepath.Join(m.dir, "store")},
-		Listener: plugged{ln, &m.plug}, Patience: cmp.Or(m.patient, time.Second), NowMS: func() int64 { return m.nowMS }, Log: log,
+		Listener: plugged{ln, &m.plug}, Patience: cmp.Or(m.patient, time.Second), Copy: m.copies, NowMS: func() int64 { return m.nowMS }, Log: log,
 		Dial: func(address string, timeout time.Duration) (net.Conn, error) {
 			if bad := m.unknown.Load(); bad != nil && *bad == address {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: address, IsTemporary: true}}
