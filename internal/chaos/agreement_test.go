@@ -56,6 +56,10 @@ func (e *elector) propose(entry func() (*raft.Log, error)) (any, error) {
 	if err := e.sync(); err != nil {
 		return nil, err
 	}
+	if l.Type == raft.LogCommand {
+		e.hear(l)
+		e.w.audit.written(e, l.Data)
+	}
 	e.mu.Lock()
 	if e.role == leads && e.kept.termAt(i) == l.Term {
 		e.kept.synced = max(e.kept.synced, i)

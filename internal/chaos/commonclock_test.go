@@ -12,6 +12,10 @@ type commonClock struct {
 	known  bool
 	agreed int64 // as the latest entry says that was agreed on
 	ahead  int64 // of the true time, by the entry that says most
+
+	last  *elector      // began to lead last,
+	shown int64         // what its newest entry since then says that is on its disk,
+	at    time.Duration // and when that came there; 0: none did
 }
 
 // shownBy is what an entry's author says that its clock showed, and the term in which it began to lead.
@@ -39,11 +43,28 @@ func (a *audit) applied(l *raft.Log) {
 	}
 }
 
-// goesOn looks at the clock of one that begins to lead: it is not before what was agreed on, and not ahead of where it
-// would be had it gone on since it was ahead most.
-func (a *audit) goesOn(member int, ms int64) {
+// written notes an entry of one that takes itself for the leader, which is on its disk.
+func (a *audit) written(by *elector, entry []byte) {
+	_, ms := shownBy(entry)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.common.last == by && ms > a.common.shown {
+		a.common.shown, a.common.at = ms, a.w.now()
+	}
+}
+
+// goesOn looks at the clock of one that begins to lead: it is not before what was agreed on, and not ahead of where it
+// would be had it gone on since it was ahead most. Of one that also led last it has gone on meanwhile.
+func (a *audit) goesOn(by *elector, ms int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	member, c := by.m.id, &a.common
+	if lost := c.shown + (a.w.now() - c.at).Milliseconds() - ms; c.last == by && c.at > 0 && lost > 1 {
+		a.violated("controller %d leads again, and its clock has lost %d ms meanwhile", member, lost)
+	}
+	if c.last != by {
+		c.last, c.shown, c.at = by, 0, 0
+	}
 	switch ahead := ms - time.Now().UnixMilli(); {
 	case ms < a.common.agreed:
 		a.violated("controller %d leads, and its clock is %d ms before what was agreed on", member, a.common.agreed-ms)

@@ -343,19 +343,22 @@ func (e *elector) append(q entries) answer {
 		defer e.mu.Unlock()
 		return answer{term: e.kept.term, last: min(e.kept.last(), q.prev-1)}
 	}
-	at, fresh := q.prev, false
+	at, fresh := q.prev, []*raft.Log(nil)
 	for _, l := range q.list {
 		if at++; at <= e.kept.first || at <= e.kept.last() && e.kept.termAt(at) == l.Term {
 			continue
 		}
 		e.kept.log = append(e.kept.log[:at-1-e.kept.first:at-1-e.kept.first], l)
-		e.kept.synced, fresh = min(e.kept.synced, at-1), true
+		e.kept.synced, fresh = min(e.kept.synced, at-1), append(fresh, l)
 	}
 	at = max(at, e.kept.first)
 	term := e.kept.termAt(at)
 	e.mu.Unlock()
-	if fresh && e.sync() != nil {
+	if fresh != nil && e.sync() != nil {
 		return answer{}
+	}
+	for _, l := range fresh {
+		e.hear(l)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -368,6 +371,13 @@ func (e *elector) append(q entries) answer {
 		signal(e.agreed)
 	}
 	return answer{term: e.kept.term, yes: true, last: at}
+}
+
+// hear has the store's machine hear of an entry that is on this member's disk.
+func (e *elector) hear(l *raft.Log) {
+	if l.Type == raft.LogCommand {
+		e.fsm.Hear(e.reads(l))
+	}
 }
 
 // between has something done while no entry is applied.

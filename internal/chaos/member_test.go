@@ -205,7 +205,7 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	if !m.w.plant.ownClock {
 		clock.GoOn(sched.Time(l.From))
 	}
-	m.w.audit.goesOn(m.id, int64(clock.Now()))
+	m.w.audit.goesOn(e, int64(clock.Now()))
 	defer l.End()
 	if err := l.Begin(); err != nil {
 		return err

@@ -34,14 +34,14 @@ func TestHeard(t *testing.T) {
 	if got := m.clock.notBefore(); got != 0 {
 		t.Errorf("the clock has come to %d before anything was heard", got)
 	}
-	m.hear(entryAt(1000))
+	m.Hear(entryAt(1000))
 	s.at += 10 * time.Second
-	m.hear(entryAt(1000)) // it is applied
-	m.hear(&raft.Log{Type: raft.LogNoop})
+	m.Hear(entryAt(1000)) // it is applied
+	m.Hear(&raft.Log{Type: raft.LogNoop})
 	if got := m.clock.notBefore(); got != 11_000 {
 		t.Errorf("the clock has come to %d, want 11000", got)
 	}
-	m.hear(entryAt(12_000))
+	m.Hear(entryAt(12_000))
 	if got := m.clock.notBefore(); got != 12_000 {
 		t.Errorf("a newer one is not taken: %d", got)
 	}
@@ -69,7 +69,7 @@ func TestHeardBeforeRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), heardFile)
 			s := &steadyClock{time.Hour}
-			s.started(path, "boot").hear(entryAt(started))
+			s.started(path, "boot").Hear(entryAt(started))
 			if c.file != "" {
 				if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
 					t.Fatal(err)
@@ -78,7 +78,7 @@ func TestHeardBeforeRestart(t *testing.T) {
 			s.at += away * time.Millisecond
 			m := s.started(path, c.boot)
 			for _, nowMS := range c.came {
-				m.hear(entryAt(nowMS))
+				m.Hear(entryAt(nowMS))
 			}
 			if diff := cmp.Diff(c.want, m.clock.notBefore()); diff != "" {
 				t.Errorf("the clock has come to (-want +got):\n%s", diff)
@@ -93,19 +93,19 @@ func TestHeardIsKeptSeldom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), heardFile)
 	s := &steadyClock{time.Hour}
 	m := s.started(path, "boot")
-	m.hear(entryAt(1))
+	m.Hear(entryAt(1))
 	first, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range int64(3600) {
-		m.hear(entryAt(n * 1000))
+		m.Hear(entryAt(n * 1000))
 	}
 	if now, err := os.Stat(path); err != nil || !os.SameFile(first, now) {
 		t.Errorf("it was written again at once: %v", err)
 	}
 	s.at += keepEvery
-	m.hear(entryAt(3_600_000))
+	m.Hear(entryAt(3_600_000))
 	s.at += time.Minute
 	if got := s.started(path, "boot").clock.notBefore(); got != 3_660_000 {
 		t.Errorf("the clock has come to %d after a restart, want 3660000", got)

@@ -145,12 +145,13 @@ func (m *Machine) apply(l *raft.Log) error {
 	if err := st.Apply(l.Index, shownBy(l), l.Data[entryHeader:]); err != nil {
 		return err
 	}
-	m.hear(l)
+	m.Hear(l)
 	return nil
 }
 
-// hear takes in how far the clock of who leads has come.
-func (m *Machine) hear(l *raft.Log) {
+// Hear takes in how far the clock of who leads has come. A common log calls it of each entry when that is on this member's
+// disk: until it is applied, much time may pass in which nobody leads.
+func (m *Machine) Hear(l *raft.Log) {
 	if l.Type == raft.LogCommand && len(l.Data) >= entryHeader && l.Data[0] == entryVersion {
 		m.clock.hear(shownBy(l))
 	}

@@ -37,7 +37,7 @@ func (h heard) StoreLogs(all []*raft.Log) error {
 	}
 	h.machine.unwritten.Store(false)
 	for _, l := range all {
-		h.machine.hear(l)
+		h.machine.Hear(l)
 	}
 	return nil
 }
