@@ -191,6 +191,9 @@ func TestSameSeedSameHistory(t *testing.T) {
 		sameHistory(t, usual(uint64(i+1), 20*time.Minute))
 		sameHistory(t, often(several, 3, 10*time.Minute, 10*time.Second))
 	}
+	for _, several := range []uint64{25299, 25405} {
+		sameHistory(t, often(several, 3, 10*time.Minute+120*time.Millisecond, 10*time.Second))
+	}
 }
 
 func sameHistory(t *testing.T, h history) {

@@ -131,7 +131,7 @@ func (m *member) operate(f fault, old *disk) {
 
 // read reads all that the controller stores, as its scrub does, as soon as it runs.
 func (m *member) read() {
-	for m.w.sleep(time.Second) == nil && (m.why() == "" || older(m.why())) {
+	for m.w.sleep(time.Second) == nil && !m.ended() {
 		e := m.part()
 		if e == nil {
 			continue
@@ -140,14 +140,21 @@ func (m *member) read() {
 		if e.between(func() { read <- e.scrub() }) != nil {
 			continue
 		}
+		done := false
 		select {
-		case ok := <-read:
-			if ok {
-				return
-			}
-		case <-e.ctx.Done():
+		case done = <-read:
+		case <-e.ctx.Done(): // as what is read is damaged, or for another reason
+		}
+		if done || m.ended() {
+			return
 		}
 	}
+}
+
+// ended says that it cannot start or go on until somebody mends it.
+func (m *member) ended() bool {
+	why := m.why()
+	return why != "" && !older(why)
 }
 
 // scrub says whether there was a store to be read. It is called between two entries.

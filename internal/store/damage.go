@@ -17,13 +17,13 @@ type damage struct {
 	said map[string]bool // by the file's path
 }
 
-// damagePause is how long whoever meets damage of a file waits after the first time. Pebble begins a compaction that met some
-// again at once, and would keep a processor busy with that for as long as the program runs.
+// damagePause is how long whoever meets damage waits before anything else. Pebble begins a compaction that met some
+// again at once, and would keep a processor busy with that for as long as the program runs. All wait alike, whoever is first.
 const damagePause = 250 * time.Millisecond
 
 func (d *damage) found(info pebble.DataCorruptionInfo) {
+	time.Sleep(damagePause)
 	if !d.first(info.Path) {
-		time.Sleep(damagePause)
 		return
 	}
 	if d.cfg.Log != nil {

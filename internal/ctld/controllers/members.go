@@ -84,7 +84,7 @@ func (m *Members) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var asked time.Time
-	for began := time.Now(); ; {
+	for began := time.Now(); ctx.Err() == nil; { // a tick may have come too
 		m.look(ctx)
 		if m.Ask != nil && (time.Since(asked) >= askEvery || m.comes()) {
 			asked = time.Now()
@@ -96,7 +96,6 @@ func (m *Members) Run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-tick.C:
 		}
 	}
