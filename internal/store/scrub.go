@@ -54,5 +54,10 @@ func readCopy(cfg Config, want floor.Mark, take func(state.Record) error) (err e
 	if err == nil {
 		err = s.Everything(take)
 	}
+	if err == nil { // what no record is read from is merged with the others one day, too
+		if what := db.CheckLevels(nil); what != nil {
+			err = cfg.damaged(what)
+		}
+	}
 	return errors.Join(err, db.Close())
 }

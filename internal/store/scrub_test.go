@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -86,5 +88,57 @@ func TestScrub(t *testing.T) {
 	}
 	if said == 0 {
 		t.Error("no damage was found")
+	}
+}
+
+// TestScrubOfOthers: a scrub also finds damage in what is no record: the store's own keys, and records that were taken out.
+func TestScrubOfOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys = 300
+	for n := range keys {
+		if err := errors.Join(s.db.Set(fmt.Appendf(nil, "m-test-%04d", n), filled(job.Number(n)), nil), s.db.Set(fmt.Appendf(nil, "x%04d", n), filled(job.Number(n)), nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.db.Flush(), s.db.DeleteRange([]byte("x"), []byte("y"), nil), s.db.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if _, damage := scrub(t, s); damage != nil {
+		t.Fatal(damage)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flips := 0
+	for _, table := range tables {
+		text, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 100; at < len(text)-4096; at += 4001 { // before what is said of the table
+			text[at] ^= 1
+			if err := os.WriteFile(table, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, damage := scrub(t, s); damage == nil {
+				t.Errorf("%s, byte %d of %d: nothing is found", filepath.Base(table), at, len(text))
+			}
+			text[at] ^= 1
+			flips++
+		}
+		if err := os.WriteFile(table, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if flips == 0 {
+		t.Error("no table is that large")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
