@@ -164,7 +164,7 @@ func (e *elector) scrub() (there bool) {
 		return false
 	}
 	damage, err := st.Scrub("db.read", func(state.Record) error { return nil })
-	if damage != nil {
+	if damage != nil && e.ctx.Err() == nil { // else it has ended for that
 		e.m.cannot("be read", damage)
 	} else if err != nil {
 		e.w.note("scrub of controller %d: %v", e.m.id, err)

@@ -228,6 +228,8 @@ func (m *Machine) restore(rc io.ReadCloser) error {
 		return fmt.Errorf("receive the store of another controller, which may be damaged there: %w", err)
 	}
 	if m.st != nil {
+		m.begun.Store(false) // what is found damaged in this one now is of no matter
+		defer m.begun.Store(true)
 		if err := m.st.Close(); err != nil {
 			m.log.Warn("the store that is replaced did not close well", "error", err)
 		}
