@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 )
 
 // RankProgram is the name of the program that takes tasks in a container, and
@@ -40,6 +41,7 @@ type Info struct {
 	GPUs     []string `json:"gpus,omitempty"`     // of this rank, as CUDA_VISIBLE_DEVICES names them
 	GPUIDs   []int    `json:"gpuIds,omitempty"`   // the same by the node's numbers
 	Cluster  string   `json:"cluster"`
+	Commands bool     `json:"commands,omitempty"` // its programs may ask the controller: there is API, or will be in a moment
 
 	Tasks       int `json:"tasks,omitempty"` // as job.Launch has them
 	PerNode     int `json:"perNode,omitempty"`
@@ -53,6 +55,23 @@ type Node struct {
 	Address string `json:"address"` // by which the others reach it
 	CPUs    int    `json:"cpus"`
 	GPUs    int    `json:"gpus,omitempty"`
+}
+
+// apiTime is how long the node's daemon, which begins to serve when the container runs, or is being started anew, may take.
+const apiTime = 10 * time.Second
+
+// AsksAPI says whether programs of the job may ask the controller. It waits for who serves them.
+func (i *Info) AsksAPI() bool { return i.asks(API, apiTime) }
+
+func (i *Info) asks(socket string, most time.Duration) bool {
+	for end := time.Now().Add(most); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(socket); err == nil {
+			return true
+		}
+		if !i.Commands || time.Now().After(end) {
+			return false
+		}
+	}
 }
 
 // Load reads what this container's node has put there.

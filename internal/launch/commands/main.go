@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,10 +16,12 @@ import (
 func main() {
 	name := filepath.Base(os.Args[0])
 	info, err := launch.Load()
-	if err == nil {
-		if _, gone := os.Stat(launch.API); gone != nil {
-			err = fmt.Errorf("this site does not let jobs call %s (batch.commands of gctld.yaml): call it on the submitting machine, with --dependency for what shall follow this job", name)
-		}
+	switch {
+	case err != nil || info.AsksAPI():
+	case info.Commands:
+		err = errors.New("the node of this job does not pass on what it asks: try again in a minute")
+	default:
+		err = fmt.Errorf("this site does not let jobs call %s (batch.commands of gctld.yaml): call it on the submitting machine, with --dependency for what shall follow this job", name)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: error: %v\n", name, err)

@@ -20,7 +20,7 @@ import (
 // Main is the command. It returns its exit code.
 func Main(args []string) int {
 	if !offline(args) {
-		if _, err := os.Stat(launch.API); err == nil {
+		if info, err := launch.Load(); err == nil && info.AsksAPI() {
 			err = syscall.Exec(job.LaunchDir+"/"+launch.CommandsProgram, append([]string{"scontrol"}, args...), os.Environ())
 			fmt.Fprintln(os.Stderr, "scontrol: error:", err)
 			return 1

@@ -51,7 +51,7 @@ func (r *recipe) launchInfo(env []string) launch.Info {
 	i := launch.Info{
 		Job: uint64(o.id.Job), ID: job.TypedID(in), Name: spec.Name, User: o.User, Rank: int(o.id.Rank),
 		Port: o.Port, Secret: o.Secret, Image: spec.Request.Docker.Image, Cluster: cmp.Or(o.Partition, strconv.Itoa(r.node.Config.ClusterID)),
-		GPUIDs: in.GPUs, GPUs: cudaNames(env),
+		GPUIDs: in.GPUs, GPUs: cudaNames(env), Commands: o.Commands && r.node.Within != nil,
 		Tasks: want.Tasks, PerNode: want.PerNode, CPUsPerTask: want.CPUsPerTask, GPUsPerTask: want.GPUsPerTask,
 	}
 	for _, s := range spec.Request.Docker.Storage {
