@@ -41,8 +41,9 @@ func checkSweep(r *report) {
 		if diff := cmp.Diff([]string{stray}, removed); err != nil || diff != "" {
 			return fmt.Errorf("%v, removed (-want +got):\n%s", err, diff)
 		}
-		if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("process %d lives: %v", pid, err)
+		// Who has adopted it has yet to notice its end.
+		if err := poll("its process is gone", func() bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }); err != nil {
+			return err
 		}
 		return gone(b)
 	})
