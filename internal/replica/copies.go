@@ -120,12 +120,22 @@ func (c copies) List() ([]*raft.SnapshotMeta, error) {
 	if err != nil {
 		return nil, err
 	}
+	whole, lost := 0, error(nil)
 	for _, e := range all {
-		if e.IsDir() && !strings.HasSuffix(e.Name(), unmade) {
-			if err := c.check(e.Name()); err != nil {
-				return nil, err
-			}
+		if !e.IsDir() || strings.HasSuffix(e.Name(), unmade) {
+			continue
 		}
+		switch err := c.check(e.Name()); {
+		case err == nil:
+			whole++
+		case errors.Is(err, fs.ErrNotExist): // as of one that is being removed, as there is a newer one
+			lost = fmt.Errorf("what is known of a copy of the store is gone: %w: %s", err, again)
+		default:
+			return nil, err
+		}
+	}
+	if whole == 0 && lost != nil {
+		return nil, lost
 	}
 	return c.FileSnapshotStore.List()
 }

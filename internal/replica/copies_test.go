@@ -65,6 +65,13 @@ func TestSaidOfCopies(t *testing.T) {
 	if n := listed(); n != 1 {
 		t.Errorf("%d copies are listed", n)
 	}
+	older := filepath.Join(dir, copiesDir, "2-3-4")
+	if err := os.Mkdir(older, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if n := listed(); n != 1 {
+		t.Errorf("beside one that is being removed %d copies are listed", n)
+	}
 	if err := os.Remove(filepath.Join(filepath.Dir(path), sumFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +83,12 @@ func TestSaidOfCopies(t *testing.T) {
 	}
 	if n := listed(); n >= 0 {
 		t.Errorf("half of it: %d copies are listed", n)
+	}
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	if n := listed(); n >= 0 {
+		t.Errorf("only one of which nothing is known: %d copies are listed", n)
 	}
 }
 
