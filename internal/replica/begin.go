@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	wal "github.com/hashicorp/raft-wal"
+
 	"gbatch/internal/store"
 )
 
@@ -51,6 +53,9 @@ var errSuspect = errors.New("a file of the store is damaged")
 
 // makeWay has a store that is damaged lie beside its place, where it can be looked at, if the log has all of it.
 func (m *Machine) makeWay(k Kept, damage error) (Origin, error) {
+	if errors.Is(damage, wal.ErrCorrupt) { // it is the log's
+		return 0, damage
+	}
 	if logged, err := k.There(); err != nil || !logged || k.Founding() {
 		return 0, errors.Join(damage, err)
 	}
