@@ -12,8 +12,8 @@ import (
 // Scrub reads all of a store that is in use from its disk, as a start would: the list of its
 // files, its log, the count of commits and every record. It does so in a copy that it makes in
 // dir, which is not there and on the same disk, and which is mostly links. Commits go on meanwhile. Damage
-// is what a start would be refused for; err is why nothing can be said. The record's value is only
-// valid during the call; take may be slow, and its error ends the scrub.
+// is what a start would be refused for, or what could not be merged; err is why nothing can be said. The record's value is only
+// valid during the call; take may be slow, and its error ends the scrub. What no record comes from is read after that, in one go.
 func (s *Store) Scrub(dir string, take func(state.Record) error) (damage, err error) {
 	want := floor.Mark{ID: s.id, Count: s.commits.Load()}
 	if err := s.Backup(dir); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, errClosed) {
