@@ -1,6 +1,7 @@
 package noded
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,12 +10,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"gbatch/internal/api"
 	"gbatch/internal/job"
 	"gbatch/internal/node"
 	"gbatch/internal/noded/config"
+	"gbatch/internal/noded/rights"
 	"gbatch/internal/noded/storage"
+	"gbatch/oci/userns"
 )
 
 // withStorage is a site whose storage lies in a directory of the test.
@@ -151,4 +155,61 @@ func TestEscapes(t *testing.T) {
 		t.Errorf("too large a tmpfs: %+v", e)
 	}
 	s.holdsNothing()
+}
+
+// TestHalfMadeStorage: the directory of a project that another rank, or a daemon that was killed, made and did not hand over is handed
+// over; one that an administrator keeps for root is not.
+func TestHalfMadeStorage(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		mode os.FileMode
+		want string
+	}{
+		{"under way", os.ModeSticky | 0o700, "drwxrws--- 4243"},
+		{"kept for root", 0o700, "drwx------ 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			top := t.TempDir()
+			at := filepath.Join(top, "proj")
+			if err := errors.Join(os.Mkdir(at, 0o700), os.Chmod(at, tc.mode)); err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Chmod(filepath.Dir(top), 0o755)
+			st := storage.New(&config.Config{Storage: []config.StorageRoot{{Name: "/project", Path: top + "/{project}", Create: true, Mode: 0o2770}}})
+			src, err := st.Open(job.Storage{HostPath: "/project"}, storage.Tenant{User: "alice", Project: "proj", UID: 4242, OwnGID: 4243})
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.Close()
+			if got := owner(t, at); got != tc.want {
+				t.Errorf("it is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestStorageMadeAtOnce: ranks that begin at one moment all reach the project's directory, whichever makes it.
+func TestStorageMadeAtOnce(t *testing.T) {
+	top := t.TempDir()
+	if err := os.Chmod(filepath.Dir(top), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	st := storage.New(&config.Config{Storage: []config.StorageRoot{{Name: "/project", Path: top + "/{project}", Create: true, Mode: 0o2770}}})
+	alice := storage.Tenant{User: "alice", UID: 4242, OwnGID: 4243, Rights: rights.Of(userns.Owner{UID: 4242, GID: 4243})}
+	for n := range 200 {
+		alice.Project = fmt.Sprintf("p%d", n)
+		var all errgroup.Group
+		for range 4 {
+			all.Go(func() error {
+				src, err := st.Open(job.Storage{HostPath: "/project/data"}, alice)
+				if err == nil {
+					src.Close()
+				}
+				return err
+			})
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -77,27 +77,44 @@ func (m maker) step(root *os.File, rel string) (*os.File, error) {
 	return beneath(root, rel)
 }
 
+// unfinished is the mode of a directory that is not yet its owner's: nobody gives one the sticky bit that only its owner may enter.
+const unfinished = unix.S_ISVTX | 0o700
+
 // mkdir makes name in parent. Another rank may make it at the same time: who
 // comes second leaves it as it is.
 func (m maker) mkdir(parent *os.File, name string) error {
-	err := unix.Mkdirat(int(parent.Fd()), name, 0o700)
+	err := unix.Mkdirat(int(parent.Fd()), name, unfinished)
 	if errors.Is(err, unix.EEXIST) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	return m.hand(parent, name)
+}
+
+// hand makes a directory its owner's. Owner first: chown clears the setgid bit of files, and some network file systems do so for
+// directories too.
+func (m maker) hand(parent *os.File, name string) error {
 	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	// Owner first: chown clears the setgid bit of files, and some network file
-	// systems do so for directories too.
 	if err := unix.Fchown(fd, m.uid, m.gid); err != nil {
 		return err
 	}
 	return unix.Fchmod(fd, m.mode)
+}
+
+// finish hands over what another rank is about to, or a daemon would have that was killed: else the user could not enter it, for that
+// moment or for ever. Both do the same.
+func (m maker) finish(h *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(h.Fd()), &st); err != nil || st.Uid != 0 || st.Mode&^unix.S_IFMT != unfinished {
+		return err
+	}
+	return m.hand(h, ".")
 }
 
 // beneath opens rel below root as a handle, never leaving root.

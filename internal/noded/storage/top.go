@@ -67,6 +67,12 @@ func (m maker) enter(dir *os.File, name string, create bool) (*os.File, error) {
 		}
 		h, err = openAt(int(dir.Fd()), name, unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	}
+	if create && err == nil {
+		if err = m.finish(h); err != nil {
+			h.Close()
+			return nil, err
+		}
+	}
 	if !errors.Is(err, unix.ENOTDIR) {
 		return h, err
 	}
