@@ -100,3 +100,23 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%v, files %q, want %q; calls %q", err, files, want, calls)
 	}
 }
+
+// TestLeavesOthers: who waits for a process of their own learns of its end, whichever thread began it.
+func TestLeavesOthers(t *testing.T) {
+	var others []*exec.Cmd
+	for range 20 {
+		cmd := exec.Command("sleep", "0.1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, cmd)
+	}
+	for range 5 {
+		shell(t, 0, nil)
+	}
+	for _, cmd := range others {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -38,18 +38,33 @@ func (p *Process) Err() error {
 // when the thread that follows it ends, which it does not before all that it follows.
 func (t *Tracer) Start(cmd *exec.Cmd) (*Process, error) {
 	p, started := &Process{done: make(chan struct{})}, make(chan error, 1)
-	go func() { // ends with the last process that is followed
-		// The kernel takes words about a process from the thread that follows it
-		// alone. The thread ends with the goroutine.
-		runtime.LockOSThread()
+	onOwnThread(func() { // ends with the last process that is followed
 		f := &follower{t: t, p: p, known: map[int]*thread{}}
 		err := f.start(cmd)
 		started <- err
 		if err == nil {
 			f.run()
 		}
-	}()
+	})
 	return p, <-started
+}
+
+// onOwnThread begins do on a thread that has begun no process: one that has would take the ends of others' for ends of its own. The
+// kernel takes words about a process from the thread that follows it alone. The thread ends with do.
+func onOwnThread(do func()) {
+	locked := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		if children, _ := os.ReadFile("/proc/thread-self/children"); len(children) > 0 {
+			onOwnThread(do) // on another one, as this is held until it has one
+			runtime.UnlockOSThread()
+			close(locked)
+			return
+		}
+		close(locked)
+		do()
+	}()
+	<-locked
 }
 
 // follower is the thread that follows a process and what it starts.

@@ -13,8 +13,14 @@ import (
 )
 
 const page = `<!doctype html><title>a notebook</title><p id="out">loading</p><script>
-(async () => {
-	const out = {cookie: document.cookie}
+// A browser breaks off what is under way as a network interface comes or goes.
+const again = (why) => {
+	sessionStorage.tries = (sessionStorage.tries ?? '') + why + '\n'
+	document.getElementById('out').textContent = sessionStorage.tries
+	setTimeout(() => location.reload(), 500)
+}
+;(async () => {
+	const out = {cookie: (sessionStorage.cookie ??= document.cookie)} // of the first try
 	document.cookie = 'own=1; path=/'
 	document.cookie = '__Host-gbatch=stolen; path=/; secure'
 	document.cookie = '__Host-gbatch-port=stolen; path=/; secure'
@@ -29,10 +35,10 @@ const page = `<!doctype html><title>a notebook</title><p id="out">loading</p><sc
 		out.socket = m.data
 		document.getElementById('out').textContent = JSON.stringify(out)
 	}
-	socket.onclose = () => (document.title = 'closed')
+	socket.onclose = () => (out.socket ? (document.title = 'closed') : again('the socket is closed'))
 	socket.onopen = () => socket.send('hello')
 	navigator.serviceWorker?.register('/worker.js').catch(() => 0)
-})()
+})().catch(again)
 </script>`
 
 func main() {
