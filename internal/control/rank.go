@@ -69,10 +69,10 @@ func (a *attempts) report(name string, st node.RankStatus) {
 	default:
 		return
 	}
-	r.Phase, r.Progress, r.Exit = st.Phase, st.Progress, st.Exit
-	r.Cores, r.Image, r.Done = cmp.Or(st.Cores, r.Cores), cmp.Or(st.Image, r.Image), cmp.Or(st.Done, r.Done)
 	word := ranks.Word{Now: a.out.Now, Together: j.Attempt.Given > 0 || a.given.Next(st.ID.Job) > 0, Before: a.nodes.before, Booted: a.nodes.booted}
 	word.Bound(j.Attempt, &r, st)
+	r.Phase, r.Progress = st.Phase, st.Progress
+	r.Cores, r.Image, r.Done = cmp.Or(st.Cores, r.Cores), cmp.Or(st.Image, r.Image), cmp.Or(st.Done, r.Done)
 	if st.PullMS > 0 {
 		r.PullMS = st.PullMS
 	}

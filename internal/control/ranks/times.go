@@ -22,14 +22,15 @@ type Word struct {
 const lateWord = 10 * sched.Second
 
 // Bound takes from the word, which may come late as when no controller ran,
-// when a rank began and when it gave back what it held. A node says so about itself:
-// it is believed within the attempt, and an end not before the node was last heard.
+// when a rank, which is as it was known, began and how it ended, and when it gave back what it held. A node says so about itself:
+// it is believed within the attempt, and an end not before the node was last heard. What was heard to run had begun by then,
+// whatever a node says later whose clock was set since.
 func (w Word) Bound(at *state.Attempt, r *state.Rank, st node.RankStatus) {
 	late := lateWord
 	if w.Together {
 		late = 0
 	}
-	if t := sched.Time(st.StartedMS); t > 0 && w.Now-t > late {
+	if t := sched.Time(st.StartedMS); t > 0 && w.Now-t > late && r.Phase != node.PhaseRunning {
 		r.Begun = max(t, at.Start)
 	}
 	if st.Exit == nil {
