@@ -63,7 +63,7 @@ UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) -
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 CGO_ENABLED=0 $(TEST) --packages=./internal/e2e -- -timeout 45m -vet=off -parallel 2
 
 .NOTPARALLEL:
-.PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill crash chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
+.PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill crash powerloss chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -136,6 +136,11 @@ drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 POINTS := 1000
 crash: deps ## kill daemons as they make system calls (POINTS=1000 of each: all; after make build)
 	GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 GBATCH_CRASH_POINTS=$(POINTS) CGO_ENABLED=0 go test -count=1 -v -timeout 3h -run '^Test(Guests)?KilledAtCalls$$' ./internal/e2e
+
+# What a run found is written down in docs/reliability.md.
+CUTS := 40
+powerloss: deps ## cut the power of a site at writes of its disk (CUTS=40 FROM=1 CONTROLLERS=1, or 3; after make build)
+	GBATCH_VMTEST_REQUIRED=1 GBATCH_POWER_CUTS=$(CUTS) GBATCH_POWER_SEED=$(FROM) GBATCH_POWER_CONTROLLERS=$(CONTROLLERS) go test $(TAGS) -count=1 -v -timeout 3h -run '^TestPowerLoss$$' ./internal/vmtest
 
 SEEDS := 100
 HOURS := 1

@@ -10,7 +10,10 @@
 // boot: those whose subject is the kernel, of an older one than what most
 // machines have on which we work.
 //
-// The test needs qemu and a kernel, which "make deps" brings to build/vm. What
-// is missing is said, and the test is skipped; with GBATCH_VMTEST_REQUIRED set,
+// A third one runs a site on a disk of which the emulator notes each write, and others
+// look at what is left of it where the power is lost after any of them.
+//
+// The tests need qemu and a kernel, which "make deps" brings to build/vm. What
+// is missing is said, and they are skipped; with GBATCH_VMTEST_REQUIRED set,
 // as "make test" does, that is a failure.
 package vmtest

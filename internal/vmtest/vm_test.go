@@ -140,6 +140,9 @@ type guest struct {
 	memory     string // MiB
 	options    string // of its kernel
 	patience   time.Duration
+	devices    []string     // arguments of the emulator's for more of them
+	begin      func()       // what is done before it is booted, and booted again; nil: nothing
+	heard      func(string) // has each line of the console when it comes; nil: nobody
 }
 
 // hung is what the guest's kernel says before it gives up: for a minute one of its
@@ -181,11 +184,15 @@ const cpu = "max,-erms,-fsrm,-la57,-smap,-smep,-pku"
 func emulate(ctx context.Context, initrd string, g guest) ([]byte, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "nice", "-n", "-10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=single",
+	args := append([]string{"-n", "-10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=single",
 		"-cpu", cpu, "-smp", strconv.Itoa(g.processors), "-m", g.memory, "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
-		"-kernel", kernelDir+"/vmlinuz", "-initrd", initrd,
-		"-append", "console=ttyS0 loglevel=1 panic=-1 softlockup_panic=1 watchdog_thresh=30 softlockup_all_cpu_backtrace=1 mitigations=off "+g.options)
-	var console bytes.Buffer
+		"-kernel", kernelDir + "/vmlinuz", "-initrd", initrd,
+		"-append", "console=ttyS0 loglevel=1 panic=-1 softlockup_panic=1 watchdog_thresh=30 softlockup_all_cpu_backtrace=1 mitigations=off " + g.options}, g.devices...)
+	cmd := exec.CommandContext(ctx, "nice", args...)
+	if g.begin != nil {
+		g.begin()
+	}
+	console := lines{heard: g.heard}
 	cmd.Stdout, cmd.Stderr = &console, &console
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
@@ -195,7 +202,27 @@ func emulate(ctx context.Context, initrd string, g guest) ([]byte, time.Duration
 	if err != nil {
 		err = errors.Join(err, ctx.Err())
 	}
-	return console.Bytes(), took, err
+	return console.text, took, err
+}
+
+// lines is a console's text, of which each line is told when it is whole.
+type lines struct {
+	heard func(string)
+	text  []byte
+	told  int
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.text = append(l.text, b...)
+	for l.heard != nil {
+		n := bytes.IndexByte(l.text[l.told:], '\n')
+		if n < 0 {
+			break
+		}
+		l.heard(strings.TrimRight(string(l.text[l.told:l.told+n]), "\r"))
+		l.told += n + 1
+	}
+	return len(b), nil
 }
 
 func command(t *testing.T, dir, name string, args ...string) {
