@@ -70,12 +70,16 @@ func (a *App) WriteJSON(v any) error {
 	if string(data) == "{}" {
 		after = "\n"
 	}
-	text := fmt.Sprintf("{\n  \"schema\": %d%s%s\n", Schema, after, EscapeJSON(string(data[1:])))
+	head, rest := fmt.Sprintf("{\n  \"schema\": %d%s", Schema, after), EscapeJSON(string(data[1:]))
 	if a.Output.YAML {
-		return a.writeYAML(text, "")
+		return a.writeYAML(head+rest, "")
 	}
-	_, err = io.WriteString(a.Out, text)
-	return err
+	for _, text := range []string{head, rest, "\n"} { // one after the other: lists are long
+		if _, err := io.WriteString(a.Out, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeYAML writes a JSON text, which is YAML, as people write that.
@@ -136,7 +140,7 @@ func (a *App) WriteLine(v any) error {
 // terminals act on (DEL and U+0080 to U+009F) as \u00XX. They occur nowhere
 // else in a JSON text.
 func EscapeJSON(s string) string {
-	if !strings.ContainsFunc(s, isHighControl) {
+	if strings.IndexByte(s, 0x7f) < 0 && strings.IndexByte(s, 0xc2) < 0 { // by which all of them begin; lists are long
 		return s
 	}
 	var b strings.Builder
