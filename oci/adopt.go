@@ -140,8 +140,7 @@ func lostExit(home string, damaged bool) result.Exit {
 	return lost
 }
 
-// killLeftovers ends every process of a container without a shim and removes
-// its cgroup.
+// killLeftovers ends every process of a container without a shim and removes its cgroup.
 func killLeftovers(dir string) error {
 	group, err := groupOf(dir)
 	if err != nil || !group.Exists() {

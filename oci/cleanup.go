@@ -21,21 +21,25 @@ import (
 // ErrAlive says that a directory cannot be cleaned while its shim lives.
 var ErrAlive = errors.New("the container is alive; stop it first")
 
-// Cleanup removes what a container without a shim left on the host: its
-// processes, cgroup, mounts and its own writes, which may take long. What is
-// kept are the log, the result and the description. It can be repeated, and
-// works after a crash at any point.
-func Cleanup(dir string) error {
+// Cleanup removes what a container without a shim left on the host: its processes, cgroup, mounts and its own writes, which may
+// take long. What is kept are the log, the result and the description. It can be repeated, and works after a crash at any point.
+func Cleanup(dir string) error { return cleanup(dir, false) }
+
+// CleanupEarlier is Cleanup for a container of an earlier boot of the machine, of which nothing lives. A loss of power may have
+// left its description empty, which is removed then: what it wrote in a scratch directory goes with that.
+func CleanupEarlier(dir string) error { return cleanup(dir, true) }
+
+func cleanup(dir string, earlier bool) error {
 	if !exists(filepath.Join(dir, fileShim)) {
 		return nil
 	}
-	if err := cleanup(dir); err != nil {
+	if err := clean(dir, earlier); err != nil {
 		return fmt.Errorf("clean up container %s: %w", filepath.Base(dir), err)
 	}
 	return nil
 }
 
-func cleanup(dir string) error {
+func clean(dir string, earlier bool) error {
 	lock, err := held.TakeWithin(dir, held.Passing)
 	if errors.Is(err, held.ErrHeld) {
 		return ErrAlive
@@ -45,10 +49,13 @@ func cleanup(dir string) error {
 	}
 	defer lock.Close()
 	cfg, err := readShim(dir)
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		err = killLeftovers(dir)
+	case earlier:
+		err = os.Remove(filepath.Join(dir, fileShim)) // so that nobody reads it again
 	}
-	if err := killLeftovers(dir); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := stage.UnmountLeft(filepath.Join(dir, dirRootfs)); err != nil {
@@ -67,8 +74,7 @@ func cleanup(dir string) error {
 	}
 	return errors.Join(
 		os.RemoveAll(filepath.Join(dir, dirState)), os.RemoveAll(filepath.Join(dir, dirRoom)),
-		// Empty by now; if a mount were still on it, this would fail and not
-		// reach into the image.
+		// Empty by now; if a mount were still on it, this would fail and not reach into the image.
 		rmtree.Empty(filepath.Join(dir, dirRootfs)),
 		rmtree.Empty(filepath.Join(dir, dirScratch)),
 		rmtree.File(filepath.Join(dir, fileSocket)),
@@ -83,9 +89,8 @@ func Remove(dir string) error {
 	return rmtree.Remove(dir)
 }
 
-// Written is the directory of what a container that has ended wrote in its own
-// file system, over its image: whatever lies there is the user's doing. It is
-// there until Cleanup.
+// Written is the directory of what a container that has ended wrote in its own file system, over its image: whatever lies there is
+// the user's doing. It is there until Cleanup.
 func Written(dir string) (string, error) {
 	cfg, err := readShim(dir)
 	if err != nil {

@@ -42,9 +42,8 @@ type ShimConfig struct {
 	ID string `json:"id"`
 	// Layers are the directories of the image's layers, lowest (base) first.
 	Layers []string `json:"layers"`
-	// Scratch is where the container's own writes go; "" is in the container's
-	// directory. It must not lie on an overlay or network file system, and only
-	// root may enter it.
+	// Scratch is where the container's own writes go; "" is in the container's directory. It must not lie on an overlay or network
+	// file system, and only root may enter it.
 	Scratch string `json:"scratch,omitempty"`
 	// Log bounds what is kept of the output.
 	Log logs.Limits `json:"log"`
@@ -128,10 +127,8 @@ type Ending struct {
 	GraceMS int64 `json:"grace_ms"`
 }
 
-// Prepare makes dir and writes what a shim needs there. The directory must be
-// new: each attempt has its own, so that nothing is carried over. It appears
-// whole or not at all: what a kill in the middle leaves is called dir.new, and
-// the next Prepare replaces it.
+// Prepare makes dir and writes what a shim needs there. The directory must be new: each attempt has its own, so that nothing is
+// carried over. It appears whole or not at all: what a kill in the middle leaves is called dir.new, and the next Prepare replaces it.
 func Prepare(dir string, spec *specs.Spec, cfg ShimConfig) error {
 	if err := prepare(dir, spec, cfg); err != nil {
 		return fmt.Errorf("prepare container %s: %w", cfg.ID, err)
@@ -232,8 +229,7 @@ func (c *ShimConfig) handed() handed.Kinds {
 	return k
 }
 
-// readShim reads what a shim was told. Where that cannot be read, the container's cgroup
-// is still known by its spec, so that it can be ended.
+// readShim reads what a shim was told. Where that cannot be read, the container's cgroup is still known by its spec.
 func readShim(dir string) (ShimConfig, error) {
 	var cfg ShimConfig
 	err := atomicfile.ReadJSON(filepath.Join(dir, fileShim), &cfg)

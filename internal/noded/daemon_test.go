@@ -28,6 +28,7 @@ import (
 	"gbatch/internal/noded/config"
 	"gbatch/internal/noded/identity"
 	"gbatch/oci/atomicfile"
+	"gbatch/oci/result"
 )
 
 // daemonEnv makes the test binary play a daemon that can be killed; its value
@@ -295,6 +296,12 @@ func TestUnknown(t *testing.T) {
 // TestPowerCut: after a restart of the machine a rank that left unreadable
 // files is told as the node's fault, and does not run again.
 func TestPowerCut(t *testing.T) {
+	for name, ended := range map[string]bool{"while it ran": false, "when it had ended": true} {
+		t.Run(name, func(t *testing.T) { powerCut(t, ended) })
+	}
+}
+
+func powerCut(t *testing.T, ended bool) {
 	s := newSite(t, nil).start()
 	id := rankID(1)
 	s.want(id, order(patient))
@@ -307,8 +314,15 @@ func TestPowerCut(t *testing.T) {
 		g, err := cgroups.Find(s.a.host.CgroupPath(id))
 		return err == nil && g.Kill(time.Second) == nil && g.Remove() == nil
 	})
-	if err := os.Truncate(filepath.Join(dir, "box", "shim.json"), 0); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"shim.json", "config.json"} {
+		if err := os.Truncate(filepath.Join(dir, "box", name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ended {
+		if err := result.Write(filepath.Join(dir, "box"), result.Exit{Code: 3, Started: time.Now(), Finished: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var rec map[string]any
 	readJSON(t, filepath.Join(dir, "rank.json"), &rec)
@@ -317,7 +331,7 @@ func TestPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.start()
-	if e := s.exit(id); e.Reason != job.NodeFail || !strings.HasPrefix(e.Message, "the machine restarted") {
+	if e := s.exit(id); ended && e.Code != 3 || !ended && (e.Reason != job.NodeFail || !strings.HasPrefix(e.Message, "the machine restarted")) {
 		t.Errorf("exit %+v", e)
 	}
 	s.empty()

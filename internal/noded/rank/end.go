@@ -160,11 +160,19 @@ func (r *Rank) remove(ctx context.Context) bool {
 func (r *recipe) cleanHost() error {
 	n, id := r.node, r.order.id
 	// What it wrote goes first: a damaged file system of its own goes as a whole.
-	err := errors.Join(os.RemoveAll(r.order.launchDir()), n.Disk.Release(id), oci.Cleanup(r.order.containerDir()), storage.Unbind(r.binds.dir), n.Network.Detach(id))
+	err := errors.Join(os.RemoveAll(r.order.launchDir()), n.Disk.Release(id), r.cleanContainer(), storage.Unbind(r.binds.dir), n.Network.Detach(id))
 	if err == nil {
 		err = n.Data.Drop(id) // nobody has it mounted any more
 	}
 	return err
+}
+
+// cleanContainer removes what its container left on the host.
+func (r *recipe) cleanContainer() error {
+	if rec := r.order.rec; rec != nil && rec.Boot != "" && rec.Boot != r.node.Boot {
+		return oci.CleanupEarlier(r.order.containerDir())
+	}
+	return oci.Cleanup(r.order.containerDir())
 }
 
 // discard removes what a rank that never ran has.
@@ -174,7 +182,7 @@ func (r *Rank) discard() {
 	if err := r.node.Network.Detach(r.order.id); err != nil {
 		r.log.Error("remove network of rank that never ran", "error", err)
 	}
-	if err := errors.Join(RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id)); err != nil {
+	if err := errors.Join(r.cleanContainer(), RemoveDir(r.order.dir), r.node.Disk.Release(r.order.id)); err != nil {
 		r.log.Error("remove rank that never ran", "error", err)
 	}
 }
