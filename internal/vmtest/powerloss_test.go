@@ -23,7 +23,7 @@ const disksAtOnce = 20
 // submitted is there, what was cancelled or has ended is so, and nothing that a program was seen to begin is begun by the same try again.
 func TestPowerLoss(t *testing.T) {
 	lacksPowerLoss(t)
-	cuts, seed := number(t, "GBATCH_POWER_CUTS", 4), number(t, "GBATCH_POWER_SEED", 1)
+	cuts, seed := number(t, "GBATCH_POWER_CUTS", 2), number(t, "GBATCH_POWER_SEED", 1)
 	dir := t.TempDir()
 	initrd := filepath.Join(dir, "initrd")
 	fillSite(t, filepath.Join(dir, "root"))
@@ -31,7 +31,7 @@ func TestPowerLoss(t *testing.T) {
 	r := &recorded{t: t, controllers: number(t, "GBATCH_POWER_CONTROLLERS", 1), blank: filepath.Join(dir, "blank"), notes: filepath.Join(dir, "notes")}
 	command(t, dir, "truncate", "-s", "4G", r.blank)
 	command(t, dir, "mkfs.ext4", "-q", r.blank)
-	r.record(initrd, number(t, "GBATCH_POWER_JOBS", 24))
+	r.record(initrd, number(t, "GBATCH_POWER_JOBS", 12))
 	t.Logf("%d writes; told: %d things", len(r.writes), len(r.told))
 	fate := rand.New(rand.NewPCG(uint64(seed), 0))
 	for cuts > 0 {
