@@ -36,6 +36,9 @@ func (s *site) close() {
 	var left []string
 	if !poll(patience, func() bool { left = s.leftovers(); return len(left) == 0 }) {
 		t.Errorf("the site left behind:\n%s", strings.Join(left, "\n"))
+		for _, d := range s.nodes {
+			t.Logf("the end of the log of %s:\n%s", d.name, tail(d.log, 200))
+		}
 	}
 	if err := os.RemoveAll(s.dir); err != nil {
 		t.Errorf("remove the site: %v", err)
