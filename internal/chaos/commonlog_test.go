@@ -188,10 +188,19 @@ func (e *elector) onLost(f func()) bool {
 	return e.role == leads
 }
 
+// outdated says whether another one leads, which one that stands still as it begins to has not heard of yet. What it knows may be of
+// before; it answers nobody, as it asks the others first.
+func (e *elector) outdated() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.role != leads || e.kept.term < e.w.ledIn.Load()
+}
+
 // lead is called with the lock.
 func (e *elector) lead() {
 	e.w.note("controller %d leads in term %d", e.m.id, e.kept.term)
 	e.role, e.leader = leads, e.m.id
+	e.w.ledIn.Store(max(e.w.ledIn.Load(), e.kept.term))
 	for i := range e.next {
 		e.next[i], e.match[i], e.contact[i] = e.kept.last()+1, 0, e.w.now()
 	}

@@ -205,7 +205,9 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	if !m.w.plant.ownClock {
 		clock.GoOn(sched.Time(l.From))
 	}
-	m.w.audit.goesOn(e, int64(clock.Now()))
+	if !e.outdated() {
+		m.w.audit.goesOn(e, int64(clock.Now()))
+	}
 	defer l.End()
 	if err := l.Begin(); err != nil {
 		return err
@@ -240,7 +242,9 @@ func (m *member) lead(e *elector, clock *loop.Clock) error {
 	}
 	stop := context.AfterFunc(e.ctx, p.kill)
 	defer stop()
-	m.w.audit.started(p)
+	if !e.outdated() {
+		m.w.audit.started(p)
+	}
 	if all, err := p.given(); err != nil {
 		return err
 	} else if all {

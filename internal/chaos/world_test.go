@@ -101,6 +101,7 @@ type world struct {
 	audit   *audit
 	ctl     *machineOfController // the only controller; nil: there are several
 	members []*member
+	ledIn   atomic.Uint64 // newest term in which a member began to lead
 
 	settling chan struct{} // held by who waits for all others
 	operator chan struct{} // held by what the operator of several controllers does
