@@ -49,13 +49,11 @@ func clean(dir string, earlier bool) error {
 	}
 	defer lock.Close()
 	cfg, err := readShim(dir)
-	switch {
-	case err == nil:
+	lost := err != nil && earlier
+	if err == nil {
 		err = killLeftovers(dir)
-	case earlier:
-		err = os.Remove(filepath.Join(dir, fileShim)) // so that nobody reads it again
 	}
-	if err != nil {
+	if err != nil && !lost {
 		return err
 	}
 	if err := stage.UnmountLeft(filepath.Join(dir, dirRootfs)); err != nil {
@@ -72,13 +70,17 @@ func clean(dir string, earlier bool) error {
 			return err
 		}
 	}
-	return errors.Join(
+	err = errors.Join(
 		os.RemoveAll(filepath.Join(dir, dirState)), os.RemoveAll(filepath.Join(dir, dirRoom)),
 		// Empty by now; if a mount were still on it, this would fail and not reach into the image.
 		rmtree.Empty(filepath.Join(dir, dirRootfs)),
 		rmtree.Empty(filepath.Join(dir, dirScratch)),
 		rmtree.File(filepath.Join(dir, fileSocket)),
 	)
+	if err == nil && lost {
+		err = os.Remove(filepath.Join(dir, fileShim)) // so that nobody reads it again
+	}
+	return err
 }
 
 // Remove is Cleanup and then removes the directory with log and result.

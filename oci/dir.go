@@ -58,16 +58,13 @@ type ShimConfig struct {
 	// the host's loopback addresses and the like; see package hostnet.
 	FilterHost bool `json:"filter_host,omitempty"`
 
-	// Own are directories of the host that are given to the container's user,
-	// with all in them, before its program runs.
+	// Own are directories of the host that are given to the container's user, with all in them, before its program runs.
 	Own []string `json:"own,omitempty"`
 
-	// Files are put over those of the image. What the spec mounts there, or on
-	// a directory above, hides them.
+	// Files are put over those of the image. What the spec mounts there, or on a directory above, hides them.
 	Files []File `json:"files,omitempty"`
 
-	// MakeDirs are directories in the container that are made where the image
-	// has none. Everybody there may write to them.
+	// MakeDirs are directories in the container that are made where the image has none. Everybody there may write to them.
 	MakeDirs []string `json:"make_dirs,omitempty"`
 
 	// Below are mounts of the spec whose sources lie in volumes; see stage.Below.
