@@ -140,7 +140,7 @@ crash: deps ## kill daemons as they make system calls (POINTS=1000 of each: all;
 # What a run found is written down in docs/reliability.md.
 CUTS := 40
 powerloss: deps ## cut the power of a site at writes of its disk (CUTS=40 FROM=1 CONTROLLERS=1, or 3; after make build)
-	GBATCH_VMTEST_REQUIRED=1 GBATCH_POWER_CUTS=$(CUTS) GBATCH_POWER_SEED=$(FROM) GBATCH_POWER_CONTROLLERS=$(CONTROLLERS) go test $(TAGS) -count=1 -v -timeout 3h -run '^TestPowerLoss$$' ./internal/vmtest
+	GBATCH_VMTEST_REQUIRED=1 go test $(TAGS) -count=1 -v -timeout 3h -run '^TestPowerLoss$$' ./internal/vmtest -power.cuts=$(CUTS) -power.seed=$(FROM) -power.controllers=$(CONTROLLERS)
 
 SEEDS := 100
 HOURS := 1

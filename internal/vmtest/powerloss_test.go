@@ -1,15 +1,22 @@
 package vmtest
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+)
+
+var (
+	powerCuts        = flag.Int("power.cuts", 2, "disks that TestPowerLoss looks at")
+	powerSeed        = flag.Uint64("power.seed", 1, "draws after which writes the power is lost")
+	powerControllers = flag.Int("power.controllers", 1, "controllers of the site: 1 or 3")
+	powerJobs        = flag.Int("power.jobs", 12, "jobs that are submitted")
 )
 
 // siteDir has the programs that users get; make build makes them.
@@ -23,21 +30,18 @@ const disksAtOnce = 20
 // submitted is there, what was cancelled or has ended is so, and nothing that a program was seen to begin is begun by the same try again.
 func TestPowerLoss(t *testing.T) {
 	lacksPowerLoss(t)
-	cuts, seed := number(t, "GBATCH_POWER_CUTS", 2), number(t, "GBATCH_POWER_SEED", 1)
 	dir := t.TempDir()
 	initrd := filepath.Join(dir, "initrd")
 	fillSite(t, filepath.Join(dir, "root"))
 	command(t, filepath.Join(dir, "root"), "sh", "-c", "find . | cpio --quiet -o -H newc -R 0:0 >"+initrd)
-	r := &recorded{t: t, controllers: number(t, "GBATCH_POWER_CONTROLLERS", 1), blank: filepath.Join(dir, "blank"), notes: filepath.Join(dir, "notes")}
+	r := &recorded{t: t, controllers: *powerControllers, blank: filepath.Join(dir, "blank"), notes: filepath.Join(dir, "notes")}
 	command(t, dir, "truncate", "-s", "4G", r.blank)
 	command(t, dir, "mkfs.ext4", "-q", r.blank)
-	r.record(initrd, number(t, "GBATCH_POWER_JOBS", 12))
+	r.record(initrd, *powerJobs)
 	t.Logf("%d writes; told: %d things", len(r.writes), len(r.told))
-	fate := rand.New(rand.NewPCG(uint64(seed), 0))
-	for cuts > 0 {
-		n := min(cuts, disksAtOnce)
-		r.look(initrd, n, fate)
-		cuts -= n
+	fate := rand.New(rand.NewPCG(*powerSeed, 0))
+	for left := *powerCuts; left > 0; left -= disksAtOnce {
+		r.look(initrd, min(left, disksAtOnce), fate)
 	}
 }
 
@@ -61,18 +65,6 @@ func lacksPowerLoss(t *testing.T) {
 		t.Fatal("no power loss without " + what)
 	}
 	t.Skip("SKIPPED, no power loss without " + what)
-}
-
-func number(t *testing.T, name string, otherwise int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 // fillSite makes the file system of guests that run a site.
