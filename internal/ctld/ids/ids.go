@@ -21,9 +21,10 @@ type Book struct {
 	from   func() uint32 // where ranges begin that are given from now on
 	commit func(state.Record) error
 
-	mu    sync.Mutex        // held while a range is given
-	first map[string]uint32 // by user
-	taken map[uint32]bool
+	mu     sync.Mutex               // never held while a record is made durable
+	first  map[string]uint32        // by user
+	taken  map[uint32]bool          // those that are being given, too
+	giving map[string]chan struct{} // by user: closed when the record is durable or failed
 }
 
 // given is a record: files may have these ids, so it is never taken back.
@@ -48,7 +49,7 @@ func Open(st interface {
 }
 
 func newBook(from func() uint32, commit func(state.Record) error) *Book {
-	return &Book{from: from, commit: commit, first: map[string]uint32{}, taken: map[uint32]bool{}}
+	return &Book{from: from, commit: commit, first: map[string]uint32{}, taken: map[uint32]bool{}, giving: map[string]chan struct{}{}}
 }
 
 // Of is the first number of a user's range. One who has none is given one, which is
@@ -57,10 +58,38 @@ func newBook(from func() uint32, commit func(state.Record) error) *Book {
 // that lost its records mostly gives the same, and so did nodes before it.
 func (b *Book) Of(user string, uid *uint32) (uint32, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if first, ok := b.first[user]; ok {
+	for b.giving[user] != nil {
+		done := b.giving[user]
+		b.mu.Unlock()
+		<-done
+		b.mu.Lock()
+	}
+	first, ok := b.first[user]
+	if !ok {
+		first = b.free(user, uid)
+	}
+	if ok || first == 0 {
+		b.mu.Unlock()
 		return first, nil
 	}
+	done := make(chan struct{})
+	b.taken[first], b.giving[user] = true, done
+	b.mu.Unlock()
+	err := b.commit(state.Record{Kind: state.KindIDs, Name: user, Value: wire.Encode(given{first})})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer close(done)
+	delete(b.giving, user)
+	if err != nil {
+		delete(b.taken, first)
+		return 0, err
+	}
+	b.first[user] = first
+	return first, nil
+}
+
+// free is the first number of a range that nobody has, 0 where all are taken.
+func (b *Book) free(user string, uid *uint32) uint32 {
 	from := b.from()
 	ranges := (node.IDsEnd - from) / node.IDRange
 	at := uint32(0)
@@ -71,17 +100,10 @@ func (b *Book) Of(user string, uid *uint32) (uint32, error) {
 		h.Write([]byte(user))
 		at = h.Sum32() % ranges
 	}
-	for range ranges {
-		first := from + at*node.IDRange
-		if b.taken[first] {
-			at = (at + 1) % ranges
-			continue
+	for i := range ranges {
+		if first := from + (at+i)%ranges*node.IDRange; !b.taken[first] {
+			return first
 		}
-		if err := b.commit(state.Record{Kind: state.KindIDs, Name: user, Value: wire.Encode(given{first})}); err != nil {
-			return 0, err
-		}
-		b.first[user], b.taken[first] = first, true
-		return first, nil
 	}
-	return 0, nil
+	return 0
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gbatch/internal/node"
 	"gbatch/internal/state"
@@ -66,4 +68,52 @@ func TestRanges(t *testing.T) {
 	if len(seen) > ranges || len(seen) < ranges-3 { // some of the first users' may lie there
 		t.Errorf("%d users have one of %d ranges", len(seen), ranges)
 	}
+}
+
+// TestGivenTogether: who asks while a range is made durable waits for it and has
+// the same; another user has another one, at once; and what could not be stored
+// is free again. A user's name that waits for a disk holds up nobody else's.
+func TestGivenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failing error
+		b := newBook(func() uint32 { return from }, func(state.Record) error { time.Sleep(time.Second); return failing })
+		type answer struct {
+			user  string
+			first uint32
+			err   error
+		}
+		ask := func(users ...string) map[string]uint32 {
+			answers, begun := make(chan answer), time.Now()
+			for _, user := range users {
+				go func() { first, err := b.Of(user, nil); answers <- answer{user, first, err} }()
+			}
+			got := map[string]uint32{}
+			for range users {
+				a := <-answers
+				if !errors.Is(a.err, failing) {
+					t.Errorf("%s: %v, want %v", a.user, a.err, failing)
+				}
+				if first, ok := got[a.user]; ok && first != a.first {
+					t.Errorf("%s has %d and %d", a.user, first, a.first)
+				}
+				got[a.user] = a.first
+			}
+			if failing == nil && time.Since(begun) > time.Second {
+				t.Errorf("%v waited for each other, %v in all", users, time.Since(begun))
+			}
+			return got
+		}
+		got := ask("ann", "ann", "bob", "ann", "bob")
+		if got["ann"] == got["bob"] || got["ann"] == 0 {
+			t.Errorf("two users share a range, or have none: %v", got)
+		}
+		failing = errors.New("the disk is full")
+		if got := ask("eve", "eve"); got["eve"] != 0 || len(b.taken) != 2 || len(b.giving) != 0 {
+			t.Errorf("without a disk: %v, taken %v, being given %v", got, b.taken, b.giving)
+		}
+		failing = nil
+		if got := ask("eve", "eve"); got["eve"] == 0 {
+			t.Error("with a disk again eve has none")
+		}
+	})
 }
