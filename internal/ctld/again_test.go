@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,37 +34,15 @@ func pair(t *testing.T) (members [2]*Member, local [2]*client.Client) {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range members {
-		c := site.Default()
-		c.Dir, c.Socket, c.Listen, c.ReserveMiB = filepath.Join(dir, fmt.Sprint("c", i)), filepath.Join(dir, fmt.Sprint("s", i)), freeAddress(t), 0
-		c.Replica = &site.Replica{Name: fmt.Sprint("c", i), Listen: freeAddress(t), Patience: 5} // others use the machine
-		var err error
+		c := memberConfig(t, dir, i)
 		if i == 0 {
-			_, err = Init(c)
+			if _, err := Init(c); err != nil {
+				t.Fatal(err)
+			}
 		} else {
-			var keys map[string][]byte
-			if keys, err = backup.Keys(filepath.Join(dir, "c0")); err == nil {
-				err = InitMember(c, &api.JoinFile{NewController: api.NewController{Name: c.Replica.Name, Address: c.Replica.Address()}, Keys: keys})
-			}
+			initJoining(t, c, members[0])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := OpenMember(func() (site.Config, error) { return c, nil }, nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		over := make(chan error, 1)
-		go func() { over <- errors.Join(m.Run(ctx), m.Close()) }() // awaited below
-		local[i] = &client.Client{Address: "unix://" + c.Socket, Timeout: time.Minute}
-		t.Cleanup(func() {
-			stop()
-			if err := <-over; err != nil {
-				t.Error(err)
-			}
-		})
-		t.Cleanup(local[i].Close)
-		members[i] = m
+		members[i], local[i], _ = runMember(t, c)
 		if i == 0 {
 			waitFor(t, "the first leads", func() bool { _, err := local[0].Site(t.Context()); return err == nil })
 		} else if err := members[0].replica.Add(replica.Member{Name: c.Replica.Name, Address: c.Replica.Address(), Voter: true}); err != nil {
@@ -71,6 +50,49 @@ func pair(t *testing.T) (members [2]*Member, local [2]*client.Client) {
 		}
 	}
 	return members, local
+}
+
+// memberConfig is of one of several controllers, each with a directory in dir.
+func memberConfig(t *testing.T, dir string, i int) site.Config {
+	t.Helper()
+	c := site.Default()
+	c.Dir, c.Socket, c.Listen, c.ReserveMiB = filepath.Join(dir, fmt.Sprint("c", i)), filepath.Join(dir, fmt.Sprint("s", i)), freeAddress(t), 0
+	c.Replica = &site.Replica{Name: fmt.Sprint("c", i), Listen: freeAddress(t), Patience: 5} // others use the machine
+	return c
+}
+
+// initJoining makes the directory of a controller that is to join another one.
+func initJoining(t *testing.T, c site.Config, first *Member) {
+	t.Helper()
+	keys, err := backup.Keys(first.cfg.Dir)
+	if err == nil {
+		err = InitMember(c, &api.JoinFile{NewController: api.NewController{Name: c.Replica.Name, Address: c.Replica.Address()}, Keys: keys})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runMember runs a controller until it is stopped, or the test ends.
+func runMember(t *testing.T, c site.Config) (m *Member, local *client.Client, stop func()) {
+	t.Helper()
+	m, err := OpenMember(func() (site.Config, error) { return c, nil }, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- errors.Join(m.Run(ctx), m.Close()) }() // awaited in stop
+	local = &client.Client{Address: "unix://" + c.Socket, Timeout: time.Minute}
+	stop = sync.OnceFunc(func() {
+		local.Close()
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return m, local, stop
 }
 
 // TestLeadsAgain: a controller that leads no more and leads again reads no record of a job again, though somebody follows its events

@@ -43,6 +43,7 @@ type Member struct {
 	trees   *trees.Store   // also while this one leads
 	keeping sync.WaitGroup // keepCopies
 	front   atomic.Pointer[front]
+	removed atomic.Bool // by what the others say
 
 	ended  <-chan struct{} // closed when nothing of the last time that this member led goes on
 	broken chan error      // why what went on then has this member end
@@ -124,7 +125,7 @@ func hasKeys(c site.Config) error {
 func (m *Member) statement() controllers.Statement {
 	s := controllers.NewStatement(Version, m.source)
 	if r := m.asked.Load(); r != nil {
-		s.Applied = r.Applied()
+		s.Applied, s.Members = r.Applied(), memberNames(r)
 	}
 	return s
 }
@@ -175,6 +176,7 @@ func (m *Member) follow(ctx context.Context, f *front) (leads bool, err error) {
 	ended := m.ended
 	m.keeping.Go(func() { m.keepCopies(reads, ended) }) // ends with reads; not awaited, as who leads must not wait for it
 	m.keeping.Go(func() { m.lookThrough(reads) })       // likewise
+	m.keeping.Go(func() { m.hearRemoved(reads) })       // likewise
 	defer func() { stop(); <-read }()
 	select {
 	case <-m.replica.Leads(): // that it leads is no news to one that does

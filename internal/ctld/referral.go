@@ -30,7 +30,7 @@ func (m *Member) refer() (*front, error) {
 // elsewhere is the answer of a controller that does not lead, whatever it is asked.
 func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
 	e := referral(m.cfg, m.replica.Leader(), m.pki.Pin())
-	if all, err := m.replica.Members(); err == nil && outside(m.cfg.Replica.Name, all) {
+	if m.removed.Load() || outside(m.cfg.Replica.Name, memberNames(m.replica)) {
 		e = outsider(m.cfg)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -57,8 +57,19 @@ func referral(c site.Config, leader, pin string) *api.Error {
 }
 
 // outside says whether a controller is not among those that take part by what it knows: it was removed, or has just been added.
-func outside(name string, all []replica.Member) bool {
-	return len(all) > 0 && !slices.ContainsFunc(all, func(m replica.Member) bool { return m.Name == name })
+func outside(name string, all []string) bool { return len(all) > 0 && !slices.Contains(all, name) }
+
+// memberNames are those of all that take part by what a controller knows; none: it has not heard of any.
+func memberNames(r *replica.Replica) []string {
+	all, err := r.Members()
+	if err != nil {
+		return nil // it ends
+	}
+	var out []string
+	for _, m := range all {
+		out = append(out, m.Name)
+	}
+	return out
 }
 
 // outsider is the answer of such a one.

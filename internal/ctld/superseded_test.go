@@ -12,22 +12,45 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/replica"
 )
 
-// TestRemovedStillRuns: a controller that was removed says so, whatever it is asked, and not that no one leads.
+// TestRemovedStillRuns: a controller that was removed says so, whatever it is asked, and not that no one leads: whether it could be
+// told, or did not run then.
 func TestRemovedStillRuns(t *testing.T) {
 	members, local := pair(t)
-	waitFor(t, "the other one knows that it counts", func() bool {
-		all, err := members[1].replica.Members()
-		return err == nil && len(all) == 2
-	})
-	if err := members[0].replica.Remove("c1"); err != nil {
+	c := memberConfig(t, t.TempDir(), 2)
+	initJoining(t, c, members[0])
+	third, _, stop := runMember(t, c)
+	// Its word does not count: the first leads on without it.
+	if err := members[0].replica.Add(replica.Member{Name: c.Replica.Name, Address: c.Replica.Address()}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "it says that it was removed", func() bool {
-		_, err := local[1].Site(t.Context())
-		return client.IsCode(err, api.CodeElsewhere) && strings.Contains(err.Error(), "does not take part")
-	})
+	for _, m := range []*Member{members[1], third} {
+		waitFor(t, "it knows of all", func() bool {
+			all, err := m.replica.Members()
+			return err == nil && len(all) == 3
+		})
+	}
+	stop()
+	for _, name := range []string{"c2", "c1"} {
+		if err := members[0].replica.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, again, _ := runMember(t, c)
+	for _, l := range []*client.Client{local[1], again} {
+		var err error
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("it said last: %v", err)
+			}
+		})
+		waitFor(t, "it says that it was removed", func() bool {
+			_, err = l.Site(t.Context())
+			return client.IsCode(err, api.CodeElsewhere) && strings.Contains(err.Error(), "does not take part")
+		})
+	}
 }
 
 // TestEmptiedBesideOthers: a controller that has the site's keys and nothing else, as its disk was emptied, or with what a backup had,

@@ -19,6 +19,7 @@ type Statement struct {
 	Settings   site.Settings `json:"settings,omitempty"`   // of its configuration file as it is now
 	Unreadable string        `json:"unreadable,omitempty"` // why that file cannot be used; empty: it can
 	Applied    uint64        `json:"applied,omitempty"`    // how far it has come in the common log; 0: it is too old to say
+	Members    []string      `json:"members,omitempty"`    // the names of those that take part, by what it knows; none: it is too old to say
 }
 
 // NewStatement is that of a controller of this version with this configuration.
