@@ -37,6 +37,7 @@ const (
 	HeaderOffset      = "Gbatch-Offset"       // where in the log the first byte stands
 	HeaderStreamError = "Gbatch-Stream-Error" // the node cannot: why, in a sentence; no body
 	HeaderLogCopy     = "Gbatch-Log-Copy"     // the log is the controller's copy: when its last byte came, in milliseconds since 1970
+	HeaderRows        = "Gbatch-Rows"         // how many jobs the list in the answer has
 	HeaderLogComplete = "Gbatch-Log-Complete" // that copy is all of the log
 )
 

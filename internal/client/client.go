@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
+	"strconv"
 	"sync"
 	"time"
 
@@ -106,6 +108,7 @@ func (e endpoint) newTransport(certificate func() *tls.Certificate) http.RoundTr
 		TLSHandshakeTimeout: connectTimeout,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     90 * time.Second,
+		ReadBufferSize:      64 << 10, // of long lists, which are read while they come
 	}
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	t.DialContext = dialer.DialContext
@@ -153,7 +156,7 @@ func (c *Client) call(ctx context.Context, r request) error {
 			return err
 		}
 		defer resp.Body.Close()
-		return c.peer.decode(resp.Body, r.out)
+		return c.peer.decode(resp, r.out)
 	}
 	if !r.repeat {
 		return try()
@@ -161,22 +164,44 @@ func (c *Client) call(ctx context.Context, r request) error {
 	return c.Retry.repeat(ctx, try)
 }
 
-// decode reads the answer of the endpoint. A connection that breaks in the middle of it counts
-// as unreachable; bytes that are no JSON do not.
-func (e endpoint) decode(body io.Reader, out any) error {
-	data, err := io.ReadAll(body)
-	if err != nil || out == nil {
+// mostAtOnce is for how many jobs of a list room is made before they are read: they
+// are large, so that growing would copy much, and how many come is but said.
+const mostAtOnce = 100_000
+
+// decode reads an answer of the endpoint while it comes. A connection that breaks in the middle of
+// it counts as unreachable; bytes that are no JSON do not.
+func (e endpoint) decode(resp *http.Response, out any) error {
+	body := &broken{Reader: resp.Body}
+	if out == nil {
+		_, err := io.Copy(io.Discard, body)
 		return err
 	}
-	// Long lists are what gqueue spends its time on, and this reader takes half
-	// the time of encoding/json for them. A job is large: growing would copy much.
+	reflect.ValueOf(out).Elem().SetZero() // of a try before that broke
 	if list, ok := out.(*api.JobList); ok {
-		list.Jobs = make([]api.Job, 0, bytes.Count(data, []byte(`{"id":"`)))
+		rows, _ := strconv.Atoi(resp.Header.Get(api.HeaderRows)) // of a controller that says nothing: none
+		list.Jobs = make([]api.Job, 0, min(max(rows, 0), mostAtOnce))
 	}
-	if err := jsonexp.Unmarshal(data, out); err != nil {
+	// Long lists are what gqueue spends its time on, and this reader takes half the time of encoding/json for them.
+	if err := jsonexp.UnmarshalRead(body, out); body.err != nil {
+		return body.err
+	} else if err != nil {
 		return fmt.Errorf("decode the answer of the controller at %s: %w", e, err)
 	}
 	return nil
+}
+
+// broken notes why no more could be read.
+type broken struct {
+	io.Reader
+	err error
+}
+
+func (b *broken) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 // send makes one exchange up to the answer's header. The caller closes the

@@ -47,7 +47,7 @@ func (s *Server) routes() []route.Route {
 
 	sessions := &access.Sessions{Tokens: tokens}
 	return append(slices.Concat(submitting(submissions), asking(queries, convert.New(s.now)), s.foreseeing(), entering(s.opened, s.ports), s.logins(sessions), ofPage(sessions), s.ofControllers(), bringing(&trees.Handlers{Store: s.trees, Jobs: s.jobs})), []route.Route{
-		route.JSON("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").InJobs().Large(),
+		route.Rows("GET "+api.PathJobs, access.ByUsers, queries.List).Is("list-jobs", "List jobs").InJobs().Large(),
 		route.JSON("GET "+api.PathJob, access.ByUsers, queries.Show).Is("get-job", "Everything about one job, or wait for its next change").InJobs(),
 		route.JSON("PATCH "+api.PathSecrets, access.ByUsers, actions.SetSecrets).Is("set-job-secrets", "Give a job new values of its secrets"),
 		route.JSON("POST "+api.PathJobAction, access.ByUsers, actions.Act).Is("act-on-jobs", "What to do with jobs: cancel, hold, release, pause, resume, requeue, halt, signal or update").InJobs(),

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gbatch/accounting"
 	"gbatch/internal/job"
@@ -275,9 +276,9 @@ func (j *Job) Words() string {
 // with the index, as 123_7.
 func (j *Job) ID() string {
 	if j.Parent == 0 {
-		return fmt.Sprint(j.Number)
+		return strconv.FormatUint(uint64(j.Number), 10)
 	}
-	return fmt.Sprintf("%d_%d", j.Parent, j.Index)
+	return strconv.FormatUint(uint64(j.Parent), 10) + "_" + strconv.Itoa(j.Index)
 }
 
 // Status is the state to show: that of a parent whose tasks have begun is

@@ -63,7 +63,7 @@ func New(c Config, table []Route) *Guard {
 	cfg.AllowAdditionalPropertiesByDefault = true               // fields are only added: an older server ignores a newer client's
 	cfg.SchemasPath, cfg.DocsPath, cfg.OpenAPIPath = "", "", "" // see Described
 	format := huma.DefaultJSONFormat
-	format.Unmarshal = decode
+	format.Marshal, format.Unmarshal = encode, decode
 	cfg.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	cfg.CreateHooks = nil // no $schema links in answers
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
