@@ -175,21 +175,26 @@ func (d *day) ended(state string) (n int) {
 
 // figures are those that the controller tells at its socket ("unix"), or the node ("tcp").
 func (d *day) figures(network string) map[string]float64 {
-	address := map[string]string{"unix": d.s.socket(), "tcp": d.node}[network]
+	return figures(d.t, network, map[string]string{"unix": d.s.socket(), "tcp": d.node}[network])
+}
+
+// figures are those that a daemon tells at an address, by their names with labels.
+func figures(t *testing.T, network, address string) map[string]float64 {
+	t.Helper()
 	tr := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}}
 	resp, err := (&http.Client{Transport: tr, Timeout: patience}).Get("http://localhost/metrics")
 	if err != nil {
-		d.t.Errorf("metrics at %s: %v", address, err)
+		t.Errorf("metrics at %s: %v", address, err)
 		return nil
 	}
 	defer resp.Body.Close()
 	figures := map[string]float64{}
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if v, err := strconv.ParseFloat(value, 64); err == nil {
-			figures[name] = v
+		at := strings.LastIndexByte(lines.Text(), ' ') // a route has some, too
+		if v, err := strconv.ParseFloat(lines.Text()[at+1:], 64); err == nil {
+			figures[lines.Text()[:max(at, 0)]] = v
 		}
 	}
 	return figures

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gbatch/internal/api"
 	"gbatch/internal/client"
 )
 
@@ -16,7 +17,7 @@ import (
 const taskCostEnv = "GBATCH_BENCH_TASKS"
 
 // TestTaskCost measures what short jobs cost that have a container each, as an array and submitted by
-// themselves: how many a second, processor time, context switches of the machine, and how long cores are
+// themselves: how many a second, processor time, context switches of the machine, exchanges of node and controller, and how long cores are
 // idle from the end of one's program to the begin of the next one's. It asserts nothing: make bench-tasks prints it.
 func TestTaskCost(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv(taskCostEnv))
@@ -25,7 +26,7 @@ func TestTaskCost(t *testing.T) {
 	}
 	s := newSite(t, siteOptions{made: besideCores})
 	s.wait(s.submit(doc{command: []string{"true"}})) // the image is here then
-	fmt.Println("| what | a second | ms of processor time: gctld, gnoded, shims and programs | context switches of the machine | ms from an end to the next begin on these cores: median, 90 % |\n|---|---|---|---|---|")
+	fmt.Println("| what | a second | ms of processor time: gctld, gnoded, shims and programs | context switches of the machine | exchanges of node and controller | ms from an end to the next begin on these cores: median, 90 % |\n|---|---|---|---|---|---|")
 	for i, command := range [][]string{{"true"}, {"sleep", "0.2"}} {
 		jobs := n
 		if command[0] == "sleep" {
@@ -45,17 +46,27 @@ func TestTaskCost(t *testing.T) {
 func (s *site) taskCost(c *competitor, name string, jobs int, submit func()) string {
 	t := s.t
 	t.Helper()
-	ctld, node, switches := usage(t, s.ctld), usage(t, s.nodes[0]), contextSwitches(t)
+	ctld, node, switches, exchanges := usage(t, s.ctld), usage(t, s.nodes[0]), contextSwitches(t), s.exchanges()
 	began := time.Now()
 	submit()
 	c.drain(t)
 	took := time.Since(began)
-	switches = contextSwitches(t) - switches
+	switches, exchanges = contextSwitches(t)-switches, s.exchanges()-exchanges
 	eventually(t, "shims have ended", func() bool { return len(s.shims()) == 0 }) // their time is the node's children's then
 	ctld, node = usage(t, s.ctld).since(ctld), usage(t, s.nodes[0]).since(node)
 	each := func(ticks int64) float64 { return float64(ticks) * 10 / float64(jobs) } // the kernel tells hundredths of a second
 	median, most := s.gaps(name)
-	return fmt.Sprintf("| %.1f | %.2f, %.2f, %.2f | %d | %d, %d |\n", float64(jobs)/took.Seconds(), each(ctld.own), each(node.own), each(node.children), switches/int64(jobs), median, most)
+	return fmt.Sprintf("| %.1f | %.2f, %.2f, %.2f | %d | %.2f | %d, %d |\n", float64(jobs)/took.Seconds(), each(ctld.own), each(node.own), each(node.children), switches/int64(jobs), exchanges/float64(jobs), median, most)
+}
+
+// exchanges are those of nodes that were answered.
+func (s *site) exchanges() (n float64) {
+	for name, v := range figures(s.t, "unix", s.socket()) {
+		if strings.HasPrefix(name, "gctld_http_requests_total{") && strings.Contains(name, api.PathNodeSync) {
+			n += v
+		}
+	}
+	return n
 }
 
 // gaps are for how many ms cores were idle between two jobs of a name: the median, and what nine of ten are within.
