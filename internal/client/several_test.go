@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gbatch/internal/api"
+	"gbatch/internal/hosttest"
 )
 
 // TestSeveralControllers: requests find the controller that leads, wherever it is in the
@@ -46,14 +47,11 @@ func TestSeveralControllers(t *testing.T) {
 		t.Cleanup(srv.Close)
 		hosts = append(hosts, srv.Listener.Addr().String())
 	}
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	gone, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosts = append([]string{gone.Addr().String()}, hosts...)
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	hosts = append([]string{gone}, hosts...)
 	plain := &http.Transport{}
 	t.Cleanup(plain.CloseIdleConnections)
 	c := &Client{Address: "https://" + strings.Join(hosts, ",") + "#" + somePin[1:], Transport: insecure{newSeveral(plain, hosts)}}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,18 +14,18 @@ import (
 	"gbatch/internal/client"
 	"gbatch/internal/ctld/backup"
 	"gbatch/internal/ctld/site"
+	"gbatch/internal/hosttest"
 	"gbatch/internal/replica"
 )
 
 // freeAddress is one that nobody listens at.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	return address
 }
 
 // pair are two controllers of a site, of which the first leads at first.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gbatch/internal/hosttest"
 )
 
 // several are the controllers of a site that has more than one.
@@ -24,7 +26,7 @@ type several struct {
 // for users at one of the addresses, and for the others at one of the last three; free ones where there are none.
 func newSeveral(t *testing.T, o siteOptions, at []string, machines []*os.File) *several {
 	for len(at) < 6 {
-		free, err := freeAddress()
+		free, err := hosttest.FreeAddress()
 		if err != nil {
 			t.Fatal(err)
 		}

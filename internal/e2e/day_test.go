@@ -20,6 +20,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/client"
+	"gbatch/internal/hosttest"
 )
 
 // dayEnv is for how many minutes TestDay submits, dayRateEnv how many jobs a second; without the first it is not run.
@@ -40,7 +41,7 @@ func TestDay(t *testing.T) {
 	if err != nil || rate <= 0 {
 		t.Fatalf("%s=%q: give a number of jobs a second", dayRateEnv, os.Getenv(dayRateEnv))
 	}
-	metrics, err := freeAddress()
+	metrics, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/containerd/console"
 	"github.com/google/go-cmp/cmp"
+
+	"gbatch/internal/hosttest"
 )
 
 // TestExec enters a running job with the real command.
@@ -304,7 +306,7 @@ func TestForwardInNodesNetwork(t *testing.T) {
 	}
 	defer l.Close()
 	_, theirs, _ := net.SplitHostPort(l.Addr().String())
-	address, err := freeAddress()
+	address, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +337,7 @@ func TestForwardInNodesNetwork(t *testing.T) {
 // TestForward reaches a server in a job through a port here.
 func TestForward(t *testing.T) {
 	s := newSite(t, siteOptions{})
-	address, err := freeAddress()
+	address, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

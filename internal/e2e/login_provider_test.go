@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gbatch/internal/hosttest"
 )
 
 // providers is where scripts/providers puts the identity providers.
@@ -60,7 +62,7 @@ func startDex(t *testing.T, page string) (*exec.Cmd, string) {
 	if _, err := os.Stat(dex); err != nil {
 		t.Skipf("SKIPPED: no Dex to log in at, run scripts/providers: %v", err)
 	}
-	at, err := freeAddress()
+	at, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

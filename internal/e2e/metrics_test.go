@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gbatch/internal/hosttest"
 )
 
 // prometheus is a real Prometheus on loopback.
@@ -29,7 +31,7 @@ func startPrometheus(t *testing.T, config string) *prometheus {
 		t.Skip("SKIPPED: prometheus is missing: install the package prometheus")
 	}
 	p := &prometheus{t: t}
-	if p.address, err = freeAddress(); err != nil {
+	if p.address, err = hosttest.FreeAddress(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -130,11 +132,11 @@ func TestPrometheus(t *testing.T) {
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		t.Skip("SKIPPED: prometheus is missing: install the package prometheus")
 	}
-	node, err := freeAddress()
+	node, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := freeAddress()
+	head, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,13 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
+	"gbatch/internal/hosttest"
 	"gbatch/oci/image/imagetest"
 	"gbatch/oci/ref"
 )
@@ -29,7 +29,7 @@ func startRegistry(dir string, creds *ref.Credentials) (*registry, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	host, err := freeAddress()
+	host, err := hosttest.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -83,16 +83,6 @@ func (r *registry) push(name string, o imagetest.Options) (string, error) {
 	}
 	_, err = imagetest.Push(to, img, r.creds)
 	return r.host + "/" + name, err
-}
-
-// freeAddress is an address on loopback that nobody listens at.
-func freeAddress() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
 }
 
 // poll asks again until ok or the time is over.

@@ -13,12 +13,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"gbatch/internal/hosttest"
 )
 
 // TestSharedLayers: three nodes that run one private image get its layers from the registry once; the
 // registry is asked by each whether its user may have them.
 func TestSharedLayers(t *testing.T) {
-	listen, err := freeAddress()
+	listen, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

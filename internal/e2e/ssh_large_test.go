@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gbatch/internal/hosttest"
 )
 
 // peaks samples the most memory, in KiB, that each of our programs has held.
@@ -143,7 +145,7 @@ func TestSSHEditor(t *testing.T) {
 	host := id + ".gbatch"
 	first := ""
 	for i := range 2 {
-		address, err := freeAddress()
+		address, err := hosttest.FreeAddress()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +174,7 @@ func TestSSHEditor(t *testing.T) {
 			t.Errorf("connection %d: want one server, that of before: %v", i, r)
 		}
 		first = r.out
-		address, err = freeAddress()
+		address, err = hosttest.FreeAddress()
 		if err != nil {
 			t.Fatal(err)
 		}

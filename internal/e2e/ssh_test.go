@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gbatch/internal/hosttest"
 	"gbatch/oci/image/imagetest"
 )
 
@@ -230,7 +231,7 @@ func withRsync() (imagetest.Options, error) {
 	return imagetest.Options{Busybox: true, Layers: [][]imagetest.File{files}}, nil
 }
 
-// TestSSHForward: -L to a port and to a socket, -D, and -W to what the job reaches
+// TestSSHForward: -L to a port and to a socket, and -W to what the job reaches
 // from inside, over one connection.
 func TestSSHForward(t *testing.T) {
 	s := newSSHSite(t, siteOptions{})
@@ -243,7 +244,7 @@ func TestSSHForward(t *testing.T) {
 	address := strings.Fields(s.must("gexec", id, "--", "hostname", "-i"))[0]
 	ports := make([]string, 3)
 	for i := range ports {
-		a, err := freeAddress()
+		a, err := hosttest.FreeAddress()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,12 +253,29 @@ func TestSSHForward(t *testing.T) {
 	control := filepath.Join(s.dir, "control")
 	master := s.client("ssh", "-F", s.config, "-M", "-S", control, "-N", "-o", "ExitOnForwardFailure=yes",
 		"-L", ports[0]+":localhost:8080", "-L", ports[1]+":"+address+":8080", "-L", ports[2]+":/tmp/none.sock", host)
+	var said lockedBuffer
+	master.Stderr = &said
 	if err := master.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = master.Process.Kill(); _ = master.Wait() }()
+	ended := make(chan struct{})
+	go func() { _ = master.Wait(); close(ended) }() // awaited below
+	defer func() {
+		_ = master.Process.Kill()
+		<-ended
+		if t.Failed() {
+			t.Logf("ssh said: %s", said.String())
+		}
+	}()
 	for _, port := range ports[:2] {
-		eventually(t, "a forwarded port answers", func() bool { return fetch(port) == "hello\n" })
+		eventually(t, "a forwarded port answers", func() bool {
+			select {
+			case <-ended:
+				t.Fatal("ssh has ended")
+			default:
+			}
+			return fetch(port) == "hello\n"
+		})
 	}
 	if got := fetch(ports[2]); got != "" {
 		t.Errorf("a socket that is not there: %q", got)

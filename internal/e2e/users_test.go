@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gbatch/internal/hosttest"
 )
 
 // stranger is a user who is in no project but the open one.
@@ -67,7 +69,7 @@ func TestOtherUsers(t *testing.T) {
 // TestTokens lets a node and users come over TLS: the node joins by a token and
 // is known by its key from then on; a user has a token, which can be revoked.
 func TestTokens(t *testing.T) {
-	listen, err := freeAddress()
+	listen, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

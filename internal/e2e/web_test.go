@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"gbatch/internal/hosttest"
 )
 
 // TestWebPage uses the page as a new user does, with real jobs.
 func TestWebPage(t *testing.T) {
-	address, err := freeAddress() // the same after a restart
+	address, err := hosttest.FreeAddress() // the same after a restart
 	if err != nil {
 		t.Fatal(err)
 	}

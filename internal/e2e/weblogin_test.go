@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"gbatch/internal/hosttest"
 )
 
 // identities is an identity provider with one user, who logs in by a click.
@@ -116,7 +118,7 @@ func (p *identities) exchange(w http.ResponseWriter, r *http.Request) {
 // user wanted to be, by a session that no script reads; who is refused there, brings
 // an old code or comes with another's link back is nobody.
 func TestWebLogin(t *testing.T) {
-	address, err := freeAddress()
+	address, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,7 @@ func TestWebLogin(t *testing.T) {
 func TestWebLoginProviders(t *testing.T) {
 	for name, p := range realProviders {
 		t.Run(name, func(t *testing.T) {
-			address, err := freeAddress()
+			address, err := hosttest.FreeAddress()
 			if err != nil {
 				t.Fatal(err)
 			}

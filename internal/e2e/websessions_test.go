@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"gbatch/internal/hosttest"
 )
 
 // TestWebSessions uses the page with a session that ends, as two users one after the other and
 // over a network that brings nothing for a while: nothing typed is lost, and nobody
 // sees of another what the API does not tell them.
 func TestWebSessions(t *testing.T) {
-	address, err := freeAddress()
+	address, err := hosttest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"gbatch/internal/hosttest"
 )
 
 // TestWebShell enters a running job by the page, as gexec does.
 func TestWebShell(t *testing.T) {
-	address, err := freeAddress() // the same after a restart
+	address, err := hosttest.FreeAddress() // the same after a restart
 	if err != nil {
 		t.Fatal(err)
 	}

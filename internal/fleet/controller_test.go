@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"gbatch/internal/client"
+	"gbatch/internal/hosttest"
 )
 
 // patience is for what should take well under a second.
@@ -68,19 +68,15 @@ func configured(t *testing.T, bin string, nodes int, listen, more string) *contr
 	return c
 }
 
-// freeAddresses have ports that no client on this machine is given for its end of a connection:
-// a controller must find its own free when it is started again.
-func freeAddresses(t *testing.T, n int) (list []string) {
+// freeAddresses are for controllers, which find theirs free when they are started again.
+func freeAddresses(t *testing.T, n int) []string {
 	t.Helper()
-	for port := 20000 + os.Getpid()%10000; port < 32000 && len(list) < n; port++ {
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		if l, err := net.Listen("tcp", address); err == nil {
-			l.Close()
-			list = append(list, address)
+	list := make([]string, n)
+	for i := range list {
+		var err error
+		if list[i], err = hosttest.FreeAddress(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(list) < n {
-		t.Fatal("too few ports from 20000 to 32000 are free")
 	}
 	return list
 }

@@ -1,6 +1,6 @@
 // Package hosttest shares the tests of a package among processes, each in a network
 // namespace of its own, which is the machine's to it: what tests do to the network
-// concerns neither this machine nor the others. It is no part of any program.
+// concerns neither this machine nor the others. It gives tests ports that nobody else is given. It is no part of any program.
 package hosttest
 
 import (

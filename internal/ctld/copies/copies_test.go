@@ -15,6 +15,7 @@ import (
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/trees"
+	"gbatch/internal/hosttest"
 	"gbatch/internal/pki"
 	"gbatch/internal/replica"
 )
@@ -92,11 +93,10 @@ func TestOthers(t *testing.T) {
 	old.NextProtos = dial.NextProtos
 	has := newPlace(t, accept)
 	stranger, older := newPlace(t, foreign), newPlace(t, old)
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	gone, err := hosttest.FreeAddress() // who answers there answers no more
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = gone.Close() // who answers there answers no more
 
 	all := []replica.Member{{Name: "c1", Voter: true, Leads: true}}
 	o := NewOthers("c1", func() ([]replica.Member, error) { return all, nil }, ours.CopyTLS)
@@ -135,7 +135,7 @@ func TestOthers(t *testing.T) {
 	}
 	all = all[:3]
 	add("c2", has.address, true)
-	add("gone", gone.Addr().String(), true)
+	add("gone", gone, true)
 	all = append(all[:1], all[3:]...)
 	for range 2 { // it is there the second time
 		if err := o.Put(t.Context(), name, body); err != nil {
