@@ -109,7 +109,10 @@ func (e NodeSync) reconcile(s *step) {
 		has[st.ID] = st
 	}
 	for _, num := range s.nodes.get(e.Name).Jobs {
-		e.confirm(s, num, e.Name, has)
+		j := s.jobs.get(num)
+		if at := ranks.Confirmed(j, e.Name, has); at != j.Attempt {
+			s.jobs.change(j, "", func(j *state.Job) { j.Attempt = at })
+		}
 	}
 	s.attempts.lose(e.Name, fmt.Sprintf("how it ended on %s is not known: that was after the backup which was restored", e.Name), func(_ *state.Job, r state.Rank) bool { return r.Unsure })
 	unwanted := 0
@@ -130,19 +133,5 @@ func (e NodeSync) reconcile(s *step) {
 		n := *s.nodes.get(e.Name)
 		n.Unsure = false
 		s.nodes.set(n)
-	}
-}
-
-// confirm marks the ranks of a job that its node has.
-func (e NodeSync) confirm(s *step, num job.Number, name string, has map[job.RankID]node.RankStatus) {
-	j := s.jobs.get(num)
-	at := j.Attempt
-	for i, r := range j.Attempt.Ranks {
-		if st, ok := has[j.RankID(i)]; ok && j.Is(st) && r.Unsure && r.Alloc.Node == name {
-			at = ranks.With(at, i, func(r *state.Rank) { r.Unsure = false })
-		}
-	}
-	if at != j.Attempt {
-		s.jobs.change(j, "", func(j *state.Job) { j.Attempt = at })
 	}
 }

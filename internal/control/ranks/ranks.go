@@ -168,3 +168,14 @@ func Began(at *state.Attempt) bool {
 	}
 	return false
 }
+
+// Confirmed is a job's attempt without doubt of the ranks that their node has, as it was if there is none.
+func Confirmed(j *state.Job, name string, has map[job.RankID]node.RankStatus) *state.Attempt {
+	at := j.Attempt
+	for i, r := range j.Attempt.Ranks {
+		if st, ok := has[j.RankID(i)]; ok && j.Is(st) && r.Unsure && r.Alloc.Node == name {
+			at = With(at, i, func(r *state.Rank) { r.Unsure = false })
+		}
+	}
+	return at
+}
