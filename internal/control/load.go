@@ -145,12 +145,13 @@ func (c *Controller) loadActive(j *state.Job) error {
 		return err
 	}
 	for _, r := range j.Attempt.Ranks {
+		if r.Phase == node.PhaseEnded { // its node may be forgotten, while others of the gang end
+			continue
+		}
 		if c.nodes.get(r.Alloc.Node) == nil {
 			return fmt.Errorf("it runs on %s, which is no node", r.Alloc.Node)
 		}
-		if r.Phase != node.PhaseEnded {
-			c.nodes.arrive(r.Alloc.Node, j.Number)
-		}
+		c.nodes.arrive(r.Alloc.Node, j.Number)
 	}
 	return nil
 }

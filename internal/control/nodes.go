@@ -134,6 +134,9 @@ func (t *nodes) check(jobs *jobs) error {
 		}
 		for _, r := range j.Attempt.Ranks {
 			n := t.get(r.Alloc.Node)
+			if n == nil && r.Phase == node.PhaseEnded { // forgotten since, while others of the gang end
+				continue
+			}
 			if n == nil {
 				return fmt.Errorf("job %d: it runs on %s, which is no node", j.Number, r.Alloc.Node)
 			}
