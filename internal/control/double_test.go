@@ -73,6 +73,40 @@ func TestDouble(t *testing.T) {
 	refused("the other way round", "restarted")
 }
 
+// TestDoubleAlone: a machine with an older disk of a node, which does not know the job that runs on there without contact, is
+// not let in before an operator gives that up, and is told so.
+func TestDoubleAlone(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1", 4, gpus{}, "i")
+	said := NodeSync{Name: "n1", Instance: "i", Boot: "one", Hash: w.c.nodes.get("n1").Hash}
+	w.apply(said)
+	spec := &job.Spec{Name: "t", Gbatch: &job.Gbatch{QOS: "alone"}}
+	spec.Request.Resources = job.Resources{CPUs: 1, CPUMemoryGB: 1}
+	w.apply(Submit{User: "ann", Project: "vision", Spec: spec, Document: []byte("{}")})
+	w.schedule()
+	said.Ranks = []node.RankStatus{{ID: w.c.jobs.get(1).RankID(0), Phase: node.PhaseRunning}}
+	w.apply(said)
+
+	w.now += 2 * w.cfg.NodeTimeout
+	w.apply(Tick{})
+	said.Boot, said.Ranks = "two", nil
+	if why := w.apply(said).(syncAnswer).Double; !strings.Contains(why, "may run a job on without contact") || !strings.HasSuffix(why, "by `gadm forget --give-up-jobs n1`") {
+		t.Errorf("it is told %q", why)
+	}
+	if j := w.c.jobs.get(1); j.State != job.Running {
+		t.Fatalf("the job is %s: %s", j.State, j.Text)
+	}
+	w.apply(Forget{Node: "n1", By: "root", GiveUpJobs: true})
+	if j := w.c.jobs.get(1); j.State != job.Failed || j.Reason != job.NodeFail {
+		t.Errorf("given up, the job is %s %s", j.State, j.Reason)
+	}
+	inventory := node.Inventory{Hostname: "n1", CPUs: 4, MemBytes: 64 << 30}
+	said.Inventory = &inventory
+	if a := w.apply(said).(syncAnswer); a.Double != "" || w.c.nodes.get("n1") == nil {
+		t.Errorf("then it is told %+v", a)
+	}
+}
+
 // TestForgotten: a rank that began and that its node does not know any more, though it
 // has acted on the orders for it, is over.
 func TestForgotten(t *testing.T) {

@@ -18,13 +18,16 @@ func (e NodeSync) double(s *step) string {
 	if n == nil || n.OrdersReboot() > 0 { // nothing runs there, and another boot is what was asked for
 		return ""
 	}
-	forgets := false
+	forgets, alone := false, false
 	for num := range e.unlisted(s) { // a job that runs alone goes on also when the node is lost
-		forgets = forgets || !n.Lost || s.jobs.get(num).Attempt.Alone && e.Instance == n.Instance
+		forgets, alone = forgets || !n.Lost, alone || s.jobs.get(num).Attempt.Alone && e.Instance == n.Instance
 	}
-	why := s.cfg.patience().OtherMachine(s.now, n, e.Boot, forgets)
+	why := s.cfg.patience().OtherMachine(s.now, n, e.Boot, forgets || alone)
 	if why == "" {
 		return ""
+	}
+	if alone {
+		why = fit.RunsOn(s.now, n)
 	}
 	v := *n
 	v.Double = "with boot id " + e.Boot

@@ -103,6 +103,12 @@ func NotTheNode(name, why string) string {
 	return fmt.Sprintf("this is not the machine that is node %s: %s", name, why)
 }
 
+// RunsOn is why a machine is not believed which does not know a job of n that runs on without contact: n may run it still, and
+// is not given up however long it is silent.
+func RunsOn(now sched.Time, n *state.Node) string {
+	return fmt.Sprintf("that one was heard %d s ago and may run a job on without contact, of which this one knows nothing; if nothing runs there any more, as this is it with an older disk or takes its place, an operator gives it up by `gadm forget --give-up-jobs %s`", (now-n.LastSeen)/sched.Second, n.Name)
+}
+
 // OtherMachine is why a machine that says it is n, in another boot than the one that was heard
 // last, is not believed; empty: it is n, restarted. A machine that runs is heard well
 // within half of the time after which it is suspect. While it was silent for less, there may be two
