@@ -78,7 +78,7 @@ func (t *jobs) skipTo(n job.Number) {
 func (t *jobs) evict() {
 	const most = 512
 	done := 0
-	for done < most && len(t.ended) > 0 && !t.depends.Pending() { // who waits for one hears of its end first
+	for done < most && len(t.ended) > 0 && !t.depends.Pending() && !t.arrays.Pending() { // who waits for one, and its array, hear of its end first
 		j := t.get(t.ended[0])
 		if len(t.ended) <= t.cfg.KeepCount && t.out.Now-j.Ended < t.cfg.KeepEnded {
 			break
