@@ -61,7 +61,7 @@ func (s *Jobs) take(j *state.Job) error {
 			return err
 		}
 	}
-	if j.State == job.OnHold && j.Reason == job.ByAdmin && !strings.HasPrefix(j.Text, "held by ") {
+	if j.State == job.OnHold && j.Reason == job.ByAdmin && strings.HasSuffix(j.Text, ", on hold: it may have run since") {
 		j.Reason = job.Server // restored by a version that did not tell it from what operators hold
 	}
 	s.Table.Put(j.Number, j)
