@@ -29,7 +29,9 @@ import (
 func TestAnyHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
-		w.warm = standby.New()
+		w.warm, w.fatal = standby.New(), rt.Fatal
+		w.cfg.Policy.QOS = map[string]sched.QOS{"alone": {}, "high": {Priority: 1000, Preempts: []string{"scavenge"}}, "scavenge": {}}
+		w.apply(Reconfigure{w.cfg})
 		final := map[job.Number]string{}
 		for i := range 3 {
 			w.node(fmt.Sprintf("n%d", i), 4, gpus{i, "H100"}, "one")
@@ -52,7 +54,7 @@ func TestAnyHistory(t *testing.T) {
 }
 
 func (w *world) randomStep(rt *rapid.T) {
-	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "take up", "lose", "lose", "reinstall", "reserve", "unreserve", "resize", "resize"}).Draw(rt, "step") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "schedule", "schedule", "status", "status", "status", "status", "act", "act on tasks", "wait", "restart", "take up", "lose", "lose", "reinstall", "reserve", "unreserve", "resize", "resize", "rare", "rare", "rare", "rare", "rare"}).Draw(rt, "step") {
 	case "submit":
 		spec := &job.Spec{Name: "x"}
 		spec.Request.Resources = job.Resources{CPUs: rapid.IntRange(1, 5).Draw(rt, "cpus"), GPUs: float64(rapid.IntRange(-1, 2).Draw(rt, "gpus")), CPUMemoryGB: 1}
@@ -102,6 +104,8 @@ func (w *world) randomStep(rt *rapid.T) {
 	case "resize":
 		w.apply(Resize{Number: job.Number(rapid.IntRange(1, 20).Draw(rt, "job")), By: "ann",
 			MilliCPU: int64(rapid.IntRange(0, 4).Draw(rt, "cores")) * 1000, MemMiB: int64(rapid.IntRange(0, 40).Draw(rt, "GiB")) << 10})
+	case "rare":
+		rareSteps[rapid.SampledFrom(rareNames).Draw(rt, "rare step")](w, rt)
 	case "reinstall":
 		w.node("n1", 4, gpus{1, "H100"}, rapid.SampledFrom([]string{"one", "two"}).Draw(rt, "instance"))
 	}
@@ -266,6 +270,9 @@ func (w *world) randomStatus(rt *rapid.T) {
 		}
 	}
 	host := w.c.nodes.get(j.Attempt.Ranks[i].Alloc.Node)
+	if host == nil { // it was forgotten
+		return
+	}
 	w.apply(NodeSync{Name: host.Name, Instance: host.Instance, Hash: host.Hash, Ranks: []node.RankStatus{st}})
 }
 

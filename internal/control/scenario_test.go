@@ -28,6 +28,7 @@ var _ = flag.Lookup("rewrite") // datadriven's: regenerates testdata
 // world is a controller under test with what a store would hold.
 type world struct {
 	t      *testing.T
+	fatal  func(...any)
 	c      *Controller
 	cfg    Config
 	now    sched.Time
@@ -51,7 +52,7 @@ func testConfig() Config {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, cfg: testConfig(), now: 1_000_000, stored: map[string]state.Record{}}
+	w := &world{t: t, fatal: t.Fatal, cfg: testConfig(), now: 1_000_000, stored: map[string]state.Record{}}
 	w.restart()
 	return w
 }
@@ -69,11 +70,11 @@ func (w *world) restart() {
 	}
 	for _, k := range slices.Sorted(maps.Keys(w.stored)) {
 		if err := c.Load(w.stored[k]); err != nil {
-			w.t.Fatal(err)
+			w.fatal(err)
 		}
 	}
 	if err := c.Loaded(w.now); err != nil {
-		w.t.Fatal(err)
+		w.fatal(err)
 	}
 	w.c = c
 	w.check()
@@ -100,7 +101,7 @@ func (w *world) store(e effects.Set) effects.Set {
 func (w *world) check() {
 	w.t.Helper()
 	if err := w.c.Check(); err != nil {
-		w.t.Fatalf("invariant: %v", err)
+		w.fatal("invariant:", err)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newWorld(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w.t = t
+			w.t, w.fatal = t, t.Fatal
 			return w.command(d)
 		})
 	})
