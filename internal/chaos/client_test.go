@@ -51,6 +51,9 @@ func (c *client) run(ctx context.Context) {
 			}
 		default:
 			c.read(ctx, c.mine[r.IntN(len(c.mine))])
+			if r := c.w.draw("requeue", c.name, n); r.IntN(3) == 0 {
+				c.requeue(ctx, c.mine[len(c.mine)-1-r.IntN(min(4, len(c.mine)))])
+			}
 		}
 	}
 }
@@ -127,7 +130,7 @@ func (c *client) submit(ctx context.Context, r *rand.Rand) bool {
 		}
 	}
 	var few atomic.Bool // nodes have joined: then it is refused. A repeated request looks, too.
-	doc := document(wish{fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes, tasks})
+	doc := document(wish{fmt.Sprintf("run-%d-exit-%d-%s", runs, code, key), r.IntN(5), r.IntN(2) == 0, nodes, tasks, c.w.draw("alone", key).IntN(8) == 0})
 	begun := c.w.audit.call()
 	a, err := ask(ctx, c, func(ctx context.Context, p *process) (*api.SubmitResponse, error) {
 		k := key
@@ -195,6 +198,21 @@ func (c *client) cancel(ctx context.Context, s sent) bool {
 	return !op.unknown
 }
 
+// requeue has a job that runs wait again, and begin anew where it was if there is room: what its node says late
+// of the attempt before is of no matter then.
+func (c *client) requeue(ctx context.Context, s sent) {
+	out, err := ask(ctx, c, func(ctx context.Context, p *process) ([]control.Result, error) {
+		return loop.Do(p.user(ctx, c.name), p.loop, control.Act{Action: control.Requeue, Numbers: []job.Number{s.number}, By: c.name})
+	})
+	switch {
+	case unknown(err):
+	case err != nil || len(out) != 1:
+		c.w.audit.violation("requeuing job %d: %v", s.number, err)
+	case out[0].Refusal == nil && out[0].Before == job.Running:
+		c.w.audit.saw("jobs requeued")
+	}
+}
+
 func (c *client) read(ctx context.Context, s sent) {
 	begun := c.w.audit.call()
 	op, err := ask(ctx, c, func(ctx context.Context, p *process) (operation, error) {
@@ -252,5 +270,5 @@ func (c *client) followed(s sent) (operation, bool) {
 
 // asked says whether a job shows that it was cancelled.
 func asked(j *state.Job) bool {
-	return j.State == job.Cancelled || j.Ending != nil && slices.Contains([]job.Reason{job.ByUser, job.ByAdmin}, j.Ending.Reason)
+	return j.State == job.Cancelled || j.Ending != nil && slices.Contains([]job.Reason{job.ByUser, job.ByAdmin}, j.Ending.Reason) && j.Ending.Then != job.Queued
 }

@@ -71,6 +71,7 @@ func newController(w *world) *machineOfController {
 	c.conf.Nodes = site.Timing{Suspect: 30, Timeout: 120, Reboot: 600}
 	c.conf.Limits.DefaultMin, c.conf.Limits.DefaultDuration = 60, 3600
 	c.conf.Limits.MaxDuration = 7200
+	c.conf.Policy.QOS = map[string]site.QOS{alone: {RunsAlone: true}}
 	if w.plant.site != nil {
 		w.plant.site(&c.conf)
 	}
@@ -385,7 +386,11 @@ type wish struct {
 	again bool // it may be started again
 	nodes int
 	tasks int // of an array; 0: it is none
+	alone bool
 }
+
+// alone is the class of service of jobs that run on where their node loses contact.
+const alone = "alone"
 
 // document is a job that runs for so long and ends so as its name says.
 func document(d wish) json.RawMessage {
@@ -395,6 +400,9 @@ func document(d wish) json.RawMessage {
 	}
 	if d.tasks > 0 {
 		more += fmt.Sprintf(`,"tasks":{"indexes":"0-%d"}`, d.tasks-1)
+	}
+	if d.alone {
+		more += fmt.Sprintf(`,"qos":%q`, alone)
 	}
 	return json.RawMessage(fmt.Sprintf(`{"name":%q,"request":{"resources":{"gpus":%d,"cpus":2,"cpuMemoryGb":1},"docker":{"image":"busybox:1","command":"true"},"scheduling":{"restartable":%t,"maxDuration":"%d minutes"}},"gbatch":{"nodes":%d%s}}`, d.name, d.gpus, d.again, int(mayRun.Minutes()), d.nodes, more))
 }

@@ -164,7 +164,7 @@ func (a *audit) untrue(j *state.Job) string {
 	if n := a.arrays[j.Number]; n > 0 {
 		return a.untrueArray(j, n)
 	}
-	codes, ranks := map[int]int{}, 0
+	codes, ranks, vague := map[int]int{}, 0, a.vague[j.Number] || j.Attempt != nil && j.Attempt.Alone // which no lease bounds
 	if at := j.Attempt; at != nil {
 		ranks = len(at.Ranks)
 		for i := range at.Ranks {
@@ -182,9 +182,9 @@ func (a *audit) untrue(j *state.Job) string {
 		return fmt.Sprintf("its programs ended so: %v", codes)
 	case j.State == job.Failed && (j.Reason == job.Signal || j.Reason == job.None || j.Reason == job.ByUser):
 		return "nobody did that"
-	case j.State == job.Failed && j.Reason == job.MaxRuntime && a.ranFor(j)+a.unseen(j) < mayRun:
+	case j.State == job.Failed && j.Reason == job.MaxRuntime && a.ranFor(j)+a.unseen(j) < mayRun && !vague:
 		return fmt.Sprintf("its programs ran for %s", a.ranFor(j))
-	case time.Duration(j.UsedRun)*time.Millisecond > a.ranFor(j)+a.unseen(j) && !a.vague[j.Number]:
+	case time.Duration(j.UsedRun)*time.Millisecond > a.ranFor(j)+a.unseen(j) && !vague:
 		return fmt.Sprintf("%s count against its limit, and its programs ran for %s", time.Duration(j.UsedRun)*time.Millisecond, a.ranFor(j))
 	}
 	return ""

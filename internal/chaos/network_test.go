@@ -24,6 +24,7 @@ type network struct {
 	cut   map[string][]int // by who is cut off: faults by which requests, and answers, are lost
 	old   map[string]int   // nodes to which old answers come again
 	first map[string][]byte
+	alone map[string]bool // nodes that these alone answer: nothing of theirs comes to the controller
 
 	small map[string][]*glitch // by who sends; those that are under way
 }
@@ -95,7 +96,7 @@ func (n *network) add(f fault, by int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cut == nil {
-		n.cut, n.old, n.first = map[string][]int{}, map[string]int{}, map[string][]byte{}
+		n.cut, n.old, n.first, n.alone = map[string][]int{}, map[string]int{}, map[string][]byte{}, map[string]bool{}
 	}
 	if f.on < 0 {
 		n.bad += by
@@ -109,6 +110,7 @@ func (n *network) add(f fault, by int) {
 	case "old answers":
 		n.old[who] += by
 		delete(n.first, who)
+		n.alone[who] = by > 0 && f.lasts > time.Minute
 	case "cut a node off", "cut a controller off":
 		n.cut[who][0] += by
 		n.cut[who][1] += by
@@ -244,8 +246,28 @@ func (m *machine) NodeSync(ctx context.Context, name string, req *api.SyncReques
 	if err != nil {
 		return nil, err
 	}
-	sent, hold := time.Now(), time.Duration(req.WaitMS)*time.Millisecond
-	resp, err := call(ctx, w.net, request{name, hold, drawn(*req)}, func(ctx context.Context, p *process) (*api.SyncResponse, error) {
+	sent := time.Now()
+	text, err := m.ask(ctx, name, req, body)
+	if err != nil {
+		return nil, err
+	}
+	var out api.SyncResponse
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	if w.plant.answer != nil {
+		w.plant.answer(req, &out, time.Since(sent))
+	}
+	return &out, nil
+}
+
+// ask is what comes back to a node.
+func (m *machine) ask(ctx context.Context, name string, req *api.SyncRequest, body []byte) ([]byte, error) {
+	if text := m.w.net.instead(name); text != nil {
+		return text, sleep(ctx, time.Second)
+	}
+	hold := time.Duration(req.WaitMS) * time.Millisecond
+	resp, err := call(ctx, m.w.net, request{name, hold, drawn(*req)}, func(ctx context.Context, p *process) (*api.SyncResponse, error) {
 		return p.sync(ctx, name, body)
 	})
 	if err != nil {
@@ -255,14 +277,7 @@ func (m *machine) NodeSync(ctx context.Context, name string, req *api.SyncReques
 	if err != nil {
 		return nil, err
 	}
-	var out api.SyncResponse
-	if err := json.Unmarshal(w.net.again(name, text), &out); err != nil {
-		return nil, err
-	}
-	if w.plant.answer != nil {
-		w.plant.answer(req, &out, time.Since(sent))
-	}
-	return &out, nil
+	return m.w.net.again(name, text), nil
 }
 
 // drawn tells requests of a node from each other, by what is no chance of the production's.
@@ -278,6 +293,16 @@ func (m *machine) JoinNode(context.Context, string, string, []byte) ([]byte, err
 
 func (m *machine) RenewNode(context.Context, string, []byte) ([]byte, error) {
 	return m.JoinNode(nil, "", "", nil) //nolint:staticcheck // it has no use for a context
+}
+
+// instead is an old answer where what repeats them does not even ask; nil: it does.
+func (n *network) instead(who string) []byte {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.old[who] == 0 || !n.alone[who] {
+		return nil
+	}
+	return n.first[who]
 }
 
 // again is an old answer in place of the one that came, where something repeats them: sometimes.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -224,7 +225,8 @@ func (m *machine) crash(later time.Duration, other func()) {
 
 // empty has the machine be another one of the same name.
 func (m *machine) empty() {
-	if m.w.draw("disk", m.name).IntN(3) > 0 { // else it has the id of the old one, as of an image of that
+	runsAlone := slices.ContainsFunc(sorted(m.ranks), func(id job.RankID) bool { return m.ranks[id].order.Alone && m.ranks[id].exit == nil })
+	if m.w.draw("disk", m.name).IntN(3) > 0 || runsAlone { // else it has the id of the old one, as of an image of that; nobody believes it to be the one on which a job runs on
 		m.disks++
 		m.instance = m.disks
 	}
@@ -268,13 +270,15 @@ func (m *machine) shut() {
 	platters.Delete(m.disk.dir)
 }
 
-// shims end what runs when its lease is over, whether or not there is a daemon.
+// shims end what runs and needs a lease when that is over, whether or not there is a daemon.
 func (m *machine) shims(ctx context.Context) {
 	for sleep(ctx, time.Second) == nil {
 		m.mu.Lock()
 		if l := m.lease; l.UntilMS > 0 && m.steady().Milliseconds() > l.UntilMS && !m.w.plant.noShims && ctx.Err() == nil {
 			for _, id := range sorted(m.runs) {
-				m.signal(m.runs[id], stop{signal: "KILL", reason: job.NodeFail, text: "the lease is over"})
+				if c := m.runs[id]; !c.alone {
+					m.signal(c, stop{signal: "KILL", reason: job.NodeFail, text: "the lease is over"})
+				}
 			}
 		}
 		m.mu.Unlock()

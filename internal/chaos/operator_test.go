@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"gbatch/internal/control"
+	"gbatch/internal/ctld/loop"
 	"gbatch/internal/state"
 	"gbatch/internal/store"
 )
@@ -54,6 +57,27 @@ func (m *member) befall(f fault) {
 		m.w.operated(func() { m.update(f) })
 	default:
 		m.w.net.disturb(f)
+	}
+}
+
+// givesUp has the operator give up jobs that run on without contact where their machine came back on an older disk, or another
+// one in its place, and is refused for them.
+func (w *world) givesUp() {
+	for n := 0; w.sleep(between(w.draw("gives up", n), time.Minute, 5*time.Minute)) == nil; n++ {
+		gone, err := call(w.ctx, w.net, request{who: "operator"}, func(ctx context.Context, p *process) (gone int, err error) {
+			for n := range p.loop.View().Nodes.All() {
+				if n.Lost && n.Double != "" && err == nil {
+					gone++
+					_, err = loop.Do(p.user(ctx, "operator"), p.loop, control.Forget{Node: n.Name, By: "operator", GiveUpJobs: true})
+				}
+			}
+			return gone, err
+		})
+		if err == nil {
+			for range gone {
+				w.audit.saw("nodes given up")
+			}
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package chaos
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,6 +139,22 @@ func unsynced(name string) func(path string) bool {
 	return func(path string) bool { return filepath.Base(path) == name }
 }
 
+// fenceless has what is said of a rank count for the last attempt of which something was said.
+func fenceless() func(*api.SyncRequest) {
+	var mu sync.Mutex
+	last := map[string]uint32{}
+	return func(r *api.SyncRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range r.Ranks {
+			id := &r.Ranks[i].ID
+			job := fmt.Sprint(r.Ranks[i].UUID, id.Task, id.Rank)
+			last[job] = max(last[job], id.Attempt)
+			id.Attempt = last[job]
+		}
+	}
+}
+
 // planted are the bugs that are to be found.
 func planted() []plant {
 	return []plant{
@@ -195,6 +213,8 @@ func planted() []plant {
 			}
 		}},
 		{name: "a node that is put back on an image has the controller's last word", from: 16300, wordApart: true},
+		{name: "what a node says of an attempt before is taken for the last one", taken: fenceless()},
+		{name: "a node takes any answer for that to what it asked", answer: func(req *api.SyncRequest, resp *api.SyncResponse, _ time.Duration) { resp.Nonce = req.Nonce }},
 		{name: "every end is told as a success", status: func(_ *machine, _ *rank, s *node.RankStatus) {
 			if s.Exit != nil && s.Exit.StartedMS > 0 {
 				e := *s.Exit

@@ -61,6 +61,7 @@ type container struct {
 	code     int
 	told     time.Duration // of it
 	began    time.Duration
+	alone    bool // it needs no lease
 	stopping bool
 	timers   []*time.Timer
 }
@@ -323,7 +324,7 @@ func (m *machine) begin(d *daemon, r *rank) {
 		return
 	}
 	r.begun, r.phase, r.started, r.wallMS = true, node.PhaseRunning, m.wall(), m.wallMS()
-	c := &container{m: m, id: r.id, told: r.told, uuid: r.order.UUID, name: r.order.Spec.Name, cores: r.order.Allocation.CPUs}
+	c := &container{m: m, id: r.id, told: r.told, uuid: r.order.UUID, name: r.order.Spec.Name, cores: r.order.Allocation.CPUs, alone: r.order.Alone}
 	for _, g := range r.order.Allocation.GPUs {
 		c.gpus = append(c.gpus, g.UUID)
 	}
@@ -422,7 +423,7 @@ func (m *machine) ends(r *rank, e node.Exit) {
 	r.exit, r.phase, r.endedIn, r.ahead = &e, node.PhaseEnded, m.boots, time.Duration(m.ahead.Load())
 }
 
-// LeaseOver ends all that runs.
+// LeaseOver ends all that runs and does not go on alone.
 func (d *daemon) LeaseOver(silent, grace time.Duration) {
 	m := d.m
 	if sleep(d.ctx, between(m.w.draw("over", m.name), time.Microsecond, time.Millisecond)) != nil {
@@ -434,7 +435,7 @@ func (d *daemon) LeaseOver(silent, grace time.Duration) {
 		return
 	}
 	for _, id := range sorted(m.ranks) {
-		if r := m.ranks[id]; !r.released {
+		if r := m.ranks[id]; !r.released && !r.order.Alone {
 			d.stop(r, stop{signal: "TERM", grace: grace, reason: job.NodeFail, text: "lost contact with the controller"})
 		}
 	}

@@ -142,6 +142,7 @@ func (w *world) run() {
 	for i := range w.clients {
 		clients.Go(func() { (&client{w: w, name: fmt.Sprintf("user%d", i), id: i}).run(ctx) })
 	}
+	w.wg.Go(w.givesUp)
 	for _, f := range w.faults {
 		f := f
 		w.wg.Go(func() {
