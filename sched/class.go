@@ -40,6 +40,8 @@ type class struct {
 	kind *jobKind
 	slot int // in kind.heads
 
+	alike *alike // what its jobs were last said to be to plans
+
 	jobs []*entry // from head on; by since, then id; nil where one was taken out
 	head int
 	live int

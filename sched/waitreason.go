@@ -64,10 +64,14 @@ func (r *round) exactlyWhy(kind *jobKind) *blocked {
 // kept and read by anyone until the job leaves the queue, or the policy or the
 // windows change.
 type Ref struct {
-	Since Time // eligible since
-	class uint64
-	kind  uint64
-	shape *nodes.Shape
+	Since Time   // eligible since
+	alike *alike // nil: nobody
+}
+
+// alike is what plans know the jobs of a class by. They share one, which never changes.
+type alike struct {
+	class, kind uint64
+	shape       *nodes.Shape
 }
 
 // Ref of a waiting job, and whether it waits.
@@ -76,7 +80,22 @@ func (s *State) Ref(id JobID) (Ref, bool) {
 	if e == nil {
 		return Ref{}, false
 	}
-	return Ref{Since: e.since, class: e.class.id, kind: e.class.kind.id, shape: e.class.shape}, true
+	return Ref{Since: e.since, alike: e.class.asAlike()}, true
+}
+
+func (r Ref) of() alike {
+	if r.alike == nil {
+		return alike{}
+	}
+	return *r.alike
+}
+
+// asAlike is another one when the class has come to another kind.
+func (c *class) asAlike() *alike {
+	if a := c.alike; a == nil || a.class != c.id || a.kind != c.kind.id {
+		c.alike = &alike{c.id, c.kind.id, c.shape}
+	}
+	return c.alike
 }
 
 // ReasonFor is why a waiting job does not start, as the plan has it. It costs the
@@ -92,7 +111,7 @@ func (p *Plan) ReasonFor(id JobID, ref Ref) Reason {
 	if !ok {
 		return Reason{Code: CodeNotYetEvaluated, Text: "no round has looked at it yet"}
 	}
-	out := Reason{Code: why.code, Text: why.words(ref.shape)}
+	out := Reason{Code: why.code, Text: why.words(ref.of().shape)}
 	for _, res := range p.Reservations {
 		if res.Job == id {
 			out.At = res.At
@@ -124,9 +143,10 @@ func (p *Plan) rejectOf(id JobID) *Reject {
 
 // reasonOf is that of the job's class, else of its kind, else of strict order.
 func (p *Plan) reasonOf(ref Ref) (waitReason, bool) {
-	why, ok := p.classReasons[ref.class]
+	of := ref.of()
+	why, ok := p.classReasons[of.class]
 	if !ok {
-		why, ok = p.kindReasons[ref.kind]
+		why, ok = p.kindReasons[of.kind]
 	}
 	if !ok && p.first != 0 {
 		why, ok = waitReason{code: CodePriority, head: p.first}, true

@@ -224,13 +224,13 @@ func differ(jobs *standby.Jobs, st *store.Store) (why string, err error) {
 			why = fmt.Sprintf("it lacks job %d", r.Job)
 			return nil
 		}
-		text := state.Encode(j)
+		text := j.Encode()
 		if !bytes.Equal(text, r.Value) { // a record may be written in another way
 			stored := standby.New()
 			if err := stored.Put(r.Job, r.Value); err != nil {
 				return err
 			}
-			if want := state.Encode(stored.Table.Get(r.Job)); !bytes.Equal(text, want) {
+			if want := stored.Table.Get(r.Job).Encode(); !bytes.Equal(text, want) {
 				why = fmt.Sprintf("%s\nstored: %s", text, want)
 			}
 		}

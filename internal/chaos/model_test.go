@@ -164,8 +164,8 @@ func (a *audit) untrue(j *state.Job) string {
 	if n := a.arrays[j.Number]; n > 0 {
 		return a.untrueArray(j, n)
 	}
-	codes, ranks, vague := map[int]int{}, 0, a.vague[j.Number] || j.Attempt != nil && j.Attempt.Alone // which no lease bounds
-	if at := j.Attempt; at != nil {
+	codes, ranks, vague := map[int]int{}, 0, a.vague[j.Number] || j.Last() != nil && j.Last().Alone // which no lease bounds
+	if at := j.Last(); at != nil {
 		ranks = len(at.Ranks)
 		for i := range at.Ranks {
 			if code, ok := a.ends[j.Identity()+" "+j.RankID(i).String()]; ok {

@@ -69,7 +69,7 @@ func loaded(change func(*state.Job) *state.Job) func(*control.Controller) func(s
 				if j = change(j); j == nil {
 					return nil
 				}
-				r.Value = state.Encode(j)
+				r.Value = j.Encode()
 			}
 			return c.Load(r)
 		}

@@ -29,6 +29,7 @@ func (t *jobs) change(old *state.Job, line string, edit func(*state.Job)) *state
 		t.arrays.TaskChanged(old, &j)
 	}
 	t.out.Job(&j, old.State, line)
+	j.Settle(t.intern)
 	return &j
 }
 

@@ -99,7 +99,7 @@ func Of(cfg Config, epoch uint64, all *standby.Jobs) (*Controller, error) {
 	p.warnings = &warnings{}
 	p.jobs = &jobs{
 		byUUID: all.ByUUID, next: 1, owned: quota.New(), arrays: array.NewSet(), depends: depend.NewSet(),
-		templates: p.templates, limits: p.limits, warnings: p.warnings, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg,
+		templates: p.templates, limits: p.limits, warnings: p.warnings, idle: p.idle, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg, intern: p.intern,
 	}
 	p.attempts = &attempts{jobs: p.jobs, nodes: p.nodes, queue: p.queue, ledger: p.ledger, out: p.out, cfg: p.cfg}
 	p.arrays = &arrays{Set: p.jobs.arrays, jobs: p.jobs, attempts: p.attempts}

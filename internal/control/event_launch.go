@@ -60,7 +60,7 @@ type CancelLaunch struct {
 
 func (e CancelLaunch) apply(s *step) (out Result, refusal *state.Refusal) {
 	j := s.jobs.get(e.Job)
-	if j == nil || j.Attempt == nil {
+	if j == nil || j.Try() == 0 {
 		return out, &state.Refusal{Code: state.NotFound, Message: fmt.Sprintf("there is no step %d.%d", e.Job, e.Number)}
 	}
 	set, asked := launches.Of(j), false

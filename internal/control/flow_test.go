@@ -105,7 +105,7 @@ func (w *world) steer(cmd, first string, arg func(string, string) string, number
 		return w.queue(), true
 	case cmd == "ack":
 		j := w.c.jobs.get(job.Number(atoi(w.t, first)))
-		r := j.Attempt.Ranks[number("rank", "0")]
+		r := j.Last().Ranks[number("rank", "0")]
 		st := node.RankStatus{ID: j.RankID(number("rank", "0")), Phase: r.Phase, Stopping: arg("stopping", "") != "", Signalled: uint32(number("signalled", "0"))}
 		v := w.c.nodes.get(r.Alloc.Node)
 		w.apply(NodeSync{Name: v.Name, Instance: v.Instance, Hash: v.Hash, Ranks: []node.RankStatus{st}})

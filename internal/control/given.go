@@ -30,7 +30,7 @@ func (a *attempts) loadGiven(j *state.Job) error {
 
 // inherit gives the place of a job that has ended to the one behind it.
 func (a *attempts) inherit(before *state.Job) {
-	at := before.Attempt
+	at := before.Last()
 	name, next := at.Ranks[0].Alloc.Node, a.given.Next(before.Number)
 	if next > 0 {
 		a.given.Drop(before.Number, name)

@@ -67,7 +67,7 @@ func (a *attempts) haltSent(j *state.Job) {
 // succeed queues the job that continues one that was halted, in its place: it
 // counts as old as that one, and what that one ran counts against its limit.
 func (a *attempts) succeed(j *state.Job) {
-	r := state.Restart{Of: j.Number, Initial: j.UUID, Tries: j.Tries, Image: j.Attempt.Image}
+	r := state.Restart{Of: j.Number, Initial: j.UUID, Tries: j.Tries, Image: j.Last().Image}
 	if j.Restart != nil {
 		r.Initial = j.Restart.Initial
 		r.Count, r.Tries = j.Restart.Count, j.Restart.Tries+j.Tries

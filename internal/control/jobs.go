@@ -45,6 +45,7 @@ type jobs struct {
 	ledger    *ledger.Ledger
 	out       *effects.Output
 	cfg       *Config
+	intern    *state.Interner
 }
 
 func (t *jobs) get(n job.Number) *state.Job { return t.table.Get(n) }

@@ -99,8 +99,8 @@ func TestLateWord(t *testing.T) {
 			freed := int64(began + tc.freed)
 			w.says(0, node.RankStatus{Phase: node.PhaseEnded, Exit: &node.Exit{StartedMS: int64(began), EndedMS: freed, FreeMS: freed}})
 			j := w.c.jobs.get(1)
-			if j.State != job.Finished || j.Ended != began+tc.want || j.Attempt.End != j.Ended {
-				t.Errorf("it is %s, ended %d ms after its begin, its attempt %d ms; want %d", j.State, j.Ended-began, j.Attempt.End-began, tc.want)
+			if j.State != job.Finished || j.Ended != began+tc.want || j.Last().End != j.Ended {
+				t.Errorf("it is %s, ended %d ms after its begin, its attempt %d ms; want %d", j.State, j.Ended-began, j.Last().End-began, tc.want)
 			}
 			if used, want := j.Used, w.c.ledger.Held(ledger.Charges(j)...); used != want {
 				t.Errorf("billed %v, want %v", used, want)
@@ -176,8 +176,8 @@ func TestRestarted(t *testing.T) {
 			w.now += tc.away
 			say("b", node.RankStatus{Phase: node.PhaseEnded, Exit: &node.Exit{Code: 137, Reason: tc.reason, StartedMS: int64(began), EndedMS: int64(w.now)}})
 			j = w.c.jobs.get(1)
-			if j.State.Active() || j.Attempt.End-began != tc.want || j.UsedRun != tc.want {
-				t.Errorf("it is %s and ended %d ms after its begin, of which %d count; want %d", j.State, j.Attempt.End-began, j.UsedRun, tc.want)
+			if j.State.Active() || j.Last().End-began != tc.want || j.UsedRun != tc.want {
+				t.Errorf("it is %s and ended %d ms after its begin, of which %d count; want %d", j.State, j.Last().End-began, j.UsedRun, tc.want)
 			}
 		})
 	}

@@ -104,7 +104,7 @@ func TestPortsAreKept(t *testing.T) {
 	}
 	w.restart()
 	j := w.c.jobs.get(1)
-	if diff := cmp.Diff(ports, j.Attempt.Ranks[0].Ports); diff != "" || j.State != job.Finished {
+	if diff := cmp.Diff(ports, j.Last().Ranks[0].Ports); diff != "" || j.State != job.Finished {
 		t.Errorf("%s (-want +got):\n%s", j.State, diff)
 	}
 }

@@ -41,7 +41,7 @@ func TestPrivileged(t *testing.T) {
 	w.schedule()
 	submit("other", "vision", &job.Gbatch{NodeNames: []string{"n2"}})
 	w.schedule()
-	at := w.c.jobs.get(2).Attempt
+	at := w.c.jobs.get(2).Last()
 	if at == nil || at.Ranks[0].Alloc.Node != "n2" {
 		t.Fatalf("the privileged job is at %+v, want n2", at)
 	}

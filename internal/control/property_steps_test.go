@@ -70,10 +70,10 @@ var rareSteps = map[string]func(*world, *rapid.T){
 	},
 	"step": func(w *world, rt *rapid.T) {
 		j := w.c.jobs.get(job.Number(rapid.IntRange(1, 20).Draw(rt, "job")))
-		if j == nil || j.Attempt == nil {
+		if j == nil || j.Last() == nil {
 			return
 		}
-		e := Launch{Node: j.Attempt.Ranks[0].Alloc.Node, Rank: j.RankID(0), UUID: j.Identity(), End: launches.End{Number: uint32(rapid.IntRange(0, 2).Draw(rt, "step"))}}
+		e := Launch{Node: j.Last().Ranks[0].Alloc.Node, Rank: j.RankID(0), UUID: j.Identity(), End: launches.End{Number: uint32(rapid.IntRange(0, 2).Draw(rt, "step"))}}
 		switch rapid.IntRange(0, 2).Draw(rt, "what") {
 		case 0:
 			e.Begin = &state.Launch{Key: fmt.Sprint(rapid.IntRange(0, 3).Draw(rt, "key")), Name: "x", Tasks: 1, CPUs: 1, Ranks: []int{0}}
@@ -93,8 +93,8 @@ var rareSteps = map[string]func(*world, *rapid.T){
 		w.apply(Reconfigure{w.cfg})
 	},
 	"what cannot be read": func(w *world, rt *rapid.T) {
-		if j := w.c.jobs.get(job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))); j != nil && j.Attempt != nil {
-			applyTo(w, Unreadable{Job: j.Number, Attempt: j.Attempt.Attempt, Text: "its document"})
+		if j := w.c.jobs.get(job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))); j != nil && j.Last() != nil {
+			applyTo(w, Unreadable{Job: j.Number, Attempt: j.Try(), Text: "its document"})
 		}
 	},
 }

@@ -43,7 +43,7 @@ func TestAnyHistory(t *testing.T) {
 				if !j.State.Final() {
 					continue
 				}
-				text := string(state.Encode(j))
+				text := string(j.Encode())
 				if old, ok := final[j.Number]; ok && old != text {
 					rt.Fatalf("final job %d changed:\n%s", j.Number, gocmp.Diff(old, text))
 				}
@@ -208,12 +208,12 @@ func standbyText(jobs *standby.Jobs) string {
 		waiting, waits := jobs.Sched.Waiting(sched.JobID(j.Number))
 		shape := waiting.Shape
 		waiting.Shape = nil
-		if j.Attempt != nil {
-			for _, r := range j.Attempt.Ranks {
+		if j.Last() != nil {
+			for _, r := range j.Last().Ranks {
 				fmt.Fprint(&b, r.Progress, " ")
 			}
 		}
-		fmt.Fprintf(&b, "%s %v %t %t %+v %s\n", state.Encode(j), j.Ref, j.Tasks != nil && j.Tasks.Array != nil, waits, waiting, state.Encode(shape))
+		fmt.Fprintf(&b, "%s %v %t %t %+v %s\n", j.Encode(), j.Ref, j.Tasks != nil && j.Tasks.Array != nil, waits, waiting, state.Encode(shape))
 		fmt.Fprintln(&b, jobs.ByUUID[j.UUID] == j.Number)
 	}
 	return fmt.Sprint(b.String(), len(jobs.ByUUID))
@@ -223,7 +223,7 @@ func standbyText(jobs *standby.Jobs) string {
 func (w *world) jobs() string {
 	var b bytes.Buffer
 	for j := range w.c.View(w.now).All() {
-		text := state.Encode(j)
+		text := j.Encode()
 		if j.Shown {
 			text = w.stored[recordKey(state.Record{Kind: state.KindJob, Job: j.Number})].Value
 		}
@@ -237,7 +237,7 @@ func everything(v *state.View) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, viewText(v), v.Next)
 	for j := range v.All() {
-		fmt.Fprintf(&b, "%s %v\n", state.Encode(j), j.Ref.Since)
+		fmt.Fprintf(&b, "%s %v\n", j.Encode(), j.Ref.Since)
 	}
 	for n := range v.Nodes.All() {
 		fmt.Fprintf(&b, "%s %d %v\n", state.Encode(n), n.Version, n.Past)
@@ -248,16 +248,16 @@ func everything(v *state.View) string {
 func (w *world) randomStatus(rt *rapid.T) {
 	n := job.Number(rapid.IntRange(1, 20).Draw(rt, "job"))
 	j := w.c.jobs.get(n)
-	if j == nil || j.Attempt == nil {
+	if j == nil || j.Last() == nil {
 		return
 	}
-	i := rapid.IntRange(0, len(j.Attempt.Ranks)-1).Draw(rt, "rank")
+	i := rapid.IntRange(0, len(j.Last().Ranks)-1).Draw(rt, "rank")
 	id := j.RankID(i)
 	id.Attempt -= uint32(rapid.IntRange(0, 1).Draw(rt, "old"))
 	st := node.RankStatus{ID: id, Phase: rapid.SampledFrom([]node.Phase{node.PhaseAccepted, node.PhasePulling, node.PhaseStarting, node.PhaseRunning, node.PhaseEnded, "nonsense"}).Draw(rt, "phase")}
 	st.Progress = rapid.SampledFrom([]string{"", "half"}).Draw(rt, "progress")
 	st.Done = rapid.SampledFrom([]*node.Done{nil, {Percent: 7}}).Draw(rt, "done")
-	if q := j.Attempt.Ranks[i].Resize; q != nil && rapid.Bool().Draw(rt, "resized") {
+	if q := j.Last().Ranks[i].Resize; q != nil && rapid.Bool().Draw(rt, "resized") {
 		st.Resize = &node.Resized{Seq: q.Seq, Error: rapid.SampledFrom([]string{"", "no"}).Draw(rt, "refused")}
 	}
 	if st.Phase == node.PhaseEnded && rapid.Bool().Draw(rt, "exit") {
@@ -269,7 +269,7 @@ func (w *world) randomStatus(rt *rapid.T) {
 			st.Exit.Code, st.Exit.Reason = 1, rapid.SampledFrom([]job.Reason{job.ExitCode, job.NodeFail, job.OOM, job.Server, job.MaxRuntime}).Draw(rt, "reason")
 		}
 	}
-	host := w.c.nodes.get(j.Attempt.Ranks[i].Alloc.Node)
+	host := w.c.nodes.get(j.Last().Ranks[i].Alloc.Node)
 	if host == nil { // it was forgotten
 		return
 	}

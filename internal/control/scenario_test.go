@@ -333,15 +333,15 @@ func (w *world) node(name string, cpus int, has gpus, instance string) string {
 func (w *world) status(host string, st node.RankStatus) string {
 	n := st.ID.Job
 	j := w.c.jobs.get(n)
-	if j == nil || (j.Attempt == nil && (st.ID.Attempt == 0 || host == "")) {
+	if j == nil || (j.Last() == nil && (st.ID.Attempt == 0 || host == "")) {
 		return "it has not started\n"
 	}
 	st.ID.Task = uint32(j.Index)
-	if st.ID.Attempt == 0 && j.Attempt != nil {
-		st.ID.Attempt = j.Attempt.Attempt
+	if st.ID.Attempt == 0 && j.Last() != nil {
+		st.ID.Attempt = j.Try()
 	}
 	if host == "" {
-		host = j.Attempt.Ranks[st.ID.Rank].Alloc.Node
+		host = j.Last().Ranks[st.ID.Rank].Alloc.Node
 	}
 	if st.Phase == node.PhaseEnded {
 		st.Exit.EndedMS = int64(w.now)
@@ -435,8 +435,8 @@ func (w *world) queue() string {
 func (w *world) show(n job.Number) string {
 	j := w.c.jobs.get(n)
 	s := fmt.Sprintf("%s tries=%d", j.State, j.Tries)
-	if j.Attempt != nil && j.Attempt.Partition != "" {
-		s += " in " + j.Attempt.Partition
+	if j.Last() != nil && j.Last().Partition != "" {
+		s += " in " + j.Last().Partition
 	}
 	if t := j.Tasks; t != nil {
 		s = fmt.Sprintf("%s %s", j.State, w.tasks(t))

@@ -59,8 +59,8 @@ func TestStorage(t *testing.T) {
 			t.Fatalf("%s is refused", name)
 		}
 		w.schedule()
-		if j := w.c.jobs.get(got.Number); j.Attempt != nil {
-			return j.Attempt.Ranks[0].Alloc.Node
+		if j := w.c.jobs.get(got.Number); j.Last() != nil {
+			return j.Last().Ranks[0].Alloc.Node
 		}
 		return ""
 	}
@@ -76,7 +76,7 @@ func TestStorage(t *testing.T) {
 	}
 	has("n1", node.Root{Name: ".ssh"}, node.Root{Name: "/project"})
 	w.schedule()
-	if j := w.c.jobs.get(w.c.jobs.next - 1); j.Attempt == nil {
+	if j := w.c.jobs.get(w.c.jobs.next - 1); j.Last() == nil {
 		t.Error("storage is back and the job does not start")
 	}
 }

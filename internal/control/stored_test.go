@@ -71,7 +71,7 @@ func TestStored(t *testing.T) {
 		again := r.Value
 		switch r.Kind {
 		case state.KindJob:
-			again = state.Encode(c.jobs.get(r.Job))
+			again = c.jobs.get(r.Job).Encode()
 		case state.KindHistory:
 			j, err := state.DecodeJob(r.Value)
 			if err != nil {

@@ -44,19 +44,20 @@ func (h *History) Workload() (workload, []Node) {
 	w := workload{}
 	never, open := 0, 0
 	for _, j := range h.jobs {
+		at := j.Last()
 		switch {
 		case !j.State.Final():
 			open++
 			continue
-		case j.Attempt == nil || j.Attempt.End == 0:
+		case at == nil || at.End == 0:
 			never++
 			continue
 		}
 		req := *j.Request
 		w.Jobs = append(w.Jobs, Job{
 			Name: fmt.Sprint(j.Number), User: j.Owner.User, Project: j.Owner.Project, QOS: j.Owner.QOS,
-			Submit: j.Submitted, Run: max(j.Attempt.End-j.Attempt.Start, 0), Limit: req.Limit, Shape: req.Shape,
-			Request: &req, Waited: j.Attempt.Start - j.Submitted,
+			Submit: j.Submitted, Run: max(at.End-at.Start, 0), Limit: req.Limit, Shape: req.Shape,
+			Request: &req, Waited: at.Start - j.Submitted,
 		})
 	}
 	if open > 0 {

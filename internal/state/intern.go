@@ -13,11 +13,12 @@ type Interner struct {
 	shapes   interned[string, sched.Shape] // by their encoding, as requests are
 	requests interned[string, Request]
 	owners   interned[Owner, Owner]
+	places   interned[placeKey, place]
 	reading  []jsonv2.Options
 }
 
 // Job reads a value stored under KindJob as DecodeJob does, but takes its request and owner
-// from those that are kept. A request that was read before is not read again.
+// from those that are kept, and is settled. A request that was read before is not read again.
 func (in *Interner) Job(v []byte) (*Job, error) {
 	if in.reading == nil {
 		in.reading = []jsonv2.Options{jsonv1.DefaultOptionsV1(), jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(in.readRequest))}
@@ -27,6 +28,7 @@ func (in *Interner) Job(v []byte) (*Job, error) {
 		return nil, err
 	}
 	j.Owner = in.Owner(*j.Owner)
+	j.Settle(in)
 	return j, nil
 }
 

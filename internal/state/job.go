@@ -45,7 +45,7 @@ type Job struct {
 	Tries     uint32   `json:"tries,omitempty"`     // attempts begun
 	TakenBack uint32   `json:"takenBack,omitempty"` // of them, given to a node ahead and taken back before it began them
 	Retried   *Retried `json:"retried,omitempty"`   // its failures, nil if it has none
-	Attempt   *Attempt `json:"attempt,omitempty"`   // the last one; with its allocation while the job is active
+	Attempt   *Attempt `json:"attempt,omitempty"`   // the last one, with its allocation, while the job is active; else see Last
 	Ending    *Ending  `json:"ending,omitempty"`    // why the running attempt is being ended, nil if it is not
 	Sealed    bool     `json:"sealed,omitempty"`    // registry credentials or secrets are stored for it
 	Shown     bool     `json:"-"`                   // more is shown of it than its record says
@@ -65,6 +65,8 @@ type Job struct {
 	SealedBytes int32 `json:"sealedBytes,omitempty"` // of its registry credentials and secrets, as they are stored
 
 	Ref sched.Ref `json:"-"` // while it is queued: which jobs it is like, to plans
+
+	settled *settled // of one that is over, in the place of Attempt
 }
 
 // UUID is a job's for programs, written as 32 hexadecimal digits.
@@ -160,7 +162,7 @@ func (j *Job) Is(st node.RankStatus) bool {
 
 // RankID names rank i of the job's last attempt.
 func (j *Job) RankID(i int) job.RankID {
-	return job.RankID{Job: j.Number, Task: uint32(j.Index), Attempt: j.Attempt.Attempt, Rank: uint32(i)}
+	return job.RankID{Job: j.Number, Task: uint32(j.Index), Attempt: j.Try(), Rank: uint32(i)}
 }
 
 // Image is the digest that the next attempt of a waiting job runs, empty if that is

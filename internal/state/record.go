@@ -84,11 +84,14 @@ func Encode(v any) []byte {
 	return out
 }
 
+// Encode is the job as it is stored under KindJob.
+func (j *Job) Encode() []byte { return Encode(j.asStored()) }
+
 // EncodeHistory is the job as it is stored under KindHistory, with all that
 // there is to say of its tasks.
 func (j *Job) EncodeHistory() []byte {
 	if j.Tasks == nil {
-		return Encode(j)
+		return j.Encode()
 	}
 	v := *j
 	v.Tasks = j.Tasks.asHistory()

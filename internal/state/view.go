@@ -82,7 +82,7 @@ func (j *Job) Charge(r Rank, end sched.Time) accounting.Charge {
 	return accounting.Charge{
 		Project: j.Owner.Project, User: j.Owner.User, Model: r.Model, Cluster: r.Cluster,
 		MilliGPU: r.Alloc.MilliGPU(), MilliCPU: r.Alloc.MilliCPU, MemMiB: r.Alloc.MemMiB,
-		Start: int64(cmp.Or(r.Since, j.Attempt.Start)), End: int64(end),
+		Start: int64(cmp.Or(r.Since, j.Last().Start)), End: int64(end),
 	}
 }
 

@@ -86,7 +86,9 @@ func (o *Output) Record(r state.Record, value any) {
 // there is one.
 func (o *Output) Job(j *state.Job, before job.State, text string) {
 	o.Changed = append(o.Changed, j.Number)
-	o.Record(state.Record{Kind: state.KindJob, Job: j.Number}, j)
+	if !o.NoRecords {
+		o.Records = append(o.Records, state.Record{Kind: state.KindJob, Job: j.Number, Value: j.Encode()})
+	}
 	if o.NoRecords || text == "" && j.State == before {
 		return
 	}

@@ -31,7 +31,7 @@ type Set struct {
 // Of are those of a job, to be changed.
 func Of(j *state.Job) *Set {
 	s := &Set{job: j}
-	if l := j.Attempt.Launches; l != nil {
+	if l := j.Last().Launches; l != nil {
 		s.Launches = *l
 		s.Running = slices.Clone(l.Running)
 	}

@@ -16,9 +16,10 @@ import (
 // Charges is what the ranks of a job's last attempt cost, from its start until
 // its end.
 func Charges(j *state.Job) []accounting.Charge {
-	out := make([]accounting.Charge, 0, len(j.Attempt.Ranks))
-	for _, r := range j.Attempt.Ranks {
-		out = append(out, j.Charge(r, j.Attempt.End))
+	at := j.Last()
+	out := make([]accounting.Charge, 0, len(at.Ranks))
+	for _, r := range at.Ranks {
+		out = append(out, j.Charge(r, at.End))
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func record(n job.Number, name string) state.Record {
 	if name != "waits" {
 		j.State = job.Finished
 	}
-	return state.Record{Kind: state.KindJob, Job: n, Value: state.Encode(j)}
+	return state.Record{Kind: state.KindJob, Job: n, Value: j.Encode()}
 }
 
 // text is all that jobs are.
@@ -63,7 +63,7 @@ func text(t *testing.T, jobs *standby.Jobs) string {
 	var b strings.Builder
 	for j := range jobs.Table.All() {
 		waiting, waits := jobs.Sched.Waiting(sched.JobID(j.Number))
-		fmt.Fprintf(&b, "%s %t %d %t\n", state.Encode(j), waits, waiting.Submitted, jobs.ByUUID[j.UUID] == j.Number)
+		fmt.Fprintf(&b, "%s %t %d %t\n", j.Encode(), waits, waiting.Submitted, jobs.ByUUID[j.UUID] == j.Number)
 	}
 	if err := jobs.Sched.Check(); err != nil {
 		t.Error(err)

@@ -63,7 +63,7 @@ func (f filter) matches(j *state.Job, private func(*state.Owner) bool) bool {
 
 // inPartition says whether a job runs in a partition, or may.
 func inPartition(j *state.Job, name string) bool {
-	if a := j.Attempt; a != nil && a.Partition != "" && !j.State.Pending() {
+	if a := j.Last(); a != nil && a.Partition != "" && !j.State.Pending() {
 		return a.Partition == name
 	}
 	return slices.Contains(j.Request.Shape.Partitions, name)
@@ -71,7 +71,7 @@ func inPartition(j *state.Job, name string) bool {
 
 // clusterOfJob is where a job is or was, or where it is to be; 0 anywhere.
 func clusterOfJob(j *state.Job) int {
-	if a := j.Attempt; a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
+	if a := j.Last(); a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
 		return a.Ranks[0].Cluster
 	}
 	return j.Request.Shape.Cluster

@@ -128,19 +128,19 @@ func (s *Queries) detail(id access.Identity, j *state.Job) (api.JobDetail, error
 		}
 		d.Progress = j.Attempt.Ranks[0].Progress
 	}
-	if j.Attempt != nil {
-		d.Done = j.Attempt.Ranks[0].Done
-		d.Log = s.logState(j)
+	if at := j.Last(); at != nil {
+		d.Done = at.Ranks[0].Done
+		d.Log = s.logState(j, at)
 	}
 	return d, err
 }
 
-// logState is how far the copies of the logs of a job's last attempt go; nil: there
+// logState is how far the copies of the logs of a job's attempt go; nil: there
 // are none.
-func (s *Queries) logState(j *state.Job) *api.LogState {
+func (s *Queries) logState(j *state.Job, at *state.Attempt) *api.LogState {
 	out := api.LogState{Complete: true, Archived: true}
-	for i := range j.Attempt.Ranks {
-		st, ok := s.Kept.State(keep.Key{User: j.Owner.User, UUID: j.Identity(), Attempt: j.Attempt.Attempt, Rank: uint32(i)})
+	for i := range at.Ranks {
+		st, ok := s.Kept.State(keep.Key{User: j.Owner.User, UUID: j.Identity(), Attempt: at.Attempt, Rank: uint32(i)})
 		if !ok {
 			continue
 		}

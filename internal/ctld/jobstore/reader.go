@@ -109,10 +109,10 @@ func (r *Reader) Timeline(j *state.Job) ([]api.Event, error) {
 
 // Attempts are the last ones of a job that are over.
 func (r *Reader) Attempts(j *state.Job) ([]api.Attempt, error) {
-	if j.Attempt == nil {
+	last := uint64(j.Try())
+	if last == 0 {
 		return nil, nil
 	}
-	last := uint64(j.Attempt.Attempt)
 	if j.State.Active() {
 		last--
 	}
@@ -128,8 +128,8 @@ func (r *Reader) Attempts(j *state.Job) ([]api.Attempt, error) {
 // Attempt is one of a job that began, by its number; 0: the last; nil without an
 // error: there was none.
 func (r *Reader) Attempt(j *state.Job, number uint32) (*state.Attempt, error) {
-	if j.Attempt == nil || number == 0 || number == j.Attempt.Attempt {
-		return j.Attempt, nil
+	if j.Try() == 0 || number == 0 || number == j.Try() {
+		return j.Last(), nil
 	}
 	v, ok, err := r.Store.Get(state.Record{Kind: state.KindAttempt, Job: j.Number, Seq: uint64(number)})
 	if err != nil || !ok {
@@ -144,18 +144,19 @@ func (r *Reader) Attempt(j *state.Job, number uint32) (*state.Attempt, error) {
 
 // Steps are the last ones that srun started in a job.
 func (r *Reader) Steps(j *state.Job) ([]api.Step, error) {
-	if j.Attempt == nil {
+	at := j.Last()
+	if at == nil {
 		return nil, nil
 	}
 	running := map[uint64]*state.Launch{}
 	var set state.Launches
-	if j.Attempt.Launches != nil {
-		set = *j.Attempt.Launches
+	if at.Launches != nil {
+		set = *at.Launches
 	}
 	for i := range set.Running {
-		running[j.Attempt.StepSeq(set.Running[i].Number)] = &set.Running[i]
+		running[at.StepSeq(set.Running[i].Number)] = &set.Running[i]
 	}
-	before := j.Attempt.StepSeq(set.Next)
+	before := at.StepSeq(set.Next)
 	return newestOf(r, state.Record{Kind: state.KindLaunch, Job: j.Number, Seq: before - 1}, func(rec state.Record) (api.Step, error) {
 		if l := running[rec.Seq]; l != nil {
 			return wire.Step(j, l), nil
@@ -170,7 +171,7 @@ func (r *Reader) Steps(j *state.Job) ([]api.Step, error) {
 
 // LaunchSecret is what the ranks of a job's attempt know each other by.
 func (r *Reader) LaunchSecret(j *state.Job) string {
-	return hex.EncodeToString(r.Vault.Key(fmt.Sprintf("launch %x %d", j.UUID, j.Attempt.Attempt)))
+	return hex.EncodeToString(r.Vault.Key(fmt.Sprintf("launch %x %d", j.UUID, j.Try())))
 }
 
 // newestOf is the records of a job from last back, in the order in which they came.

@@ -192,9 +192,9 @@ func (m *Meters) Changes(before, after *state.View, changed []job.Number) {
 			m.Cycles.endings[EndingOf(j)].Add(1)
 			m.ended.WithLabelValues(string(j.State), string(j.Reason)).Inc()
 		}
-		if first := old == nil || old.Tries == 0; first && j.Tries == 1 && j.Attempt != nil && len(j.Attempt.Ranks) > 0 {
+		if first := old == nil || old.Tries == 0; first && j.Tries == 1 && j.Try() > 0 {
 			cluster := strconv.Itoa(ClusterOf(after, j))
-			m.waits.WithLabelValues(m.clusters.Label(cluster), m.qos.Label(j.Owner.QOS)).Observe(float64(j.Attempt.Start-j.Submitted) / 1000)
+			m.waits.WithLabelValues(m.clusters.Label(cluster), m.qos.Label(j.Owner.QOS)).Observe(float64(j.Last().Start-j.Submitted) / 1000)
 		}
 	}
 }

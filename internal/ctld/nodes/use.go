@@ -13,10 +13,10 @@ func (s *Exchange) keepUse(name string, list []api.RankUse) {
 	for i := range list {
 		u := &list[i]
 		j := v.Job(u.ID.Job)
-		if j == nil || j.Attempt == nil || j.Attempt.Attempt != u.ID.Attempt || j.Index != int(u.ID.Task) || !node.SameJob(u.UUID, j.Identity()) {
+		if j == nil || u.ID.Attempt == 0 || j.Try() != u.ID.Attempt || j.Index != int(u.ID.Task) || !node.SameJob(u.UUID, j.Identity()) {
 			continue
 		}
-		if ranks := j.Attempt.Ranks; int(u.ID.Rank) < len(ranks) && ranks[u.ID.Rank].Alloc.Node == name {
+		if ranks := j.Last().Ranks; int(u.ID.Rank) < len(ranks) && ranks[u.ID.Rank].Alloc.Node == name {
 			s.Curves.Put(curves.Key{User: j.Owner.User, UUID: j.Identity(), Attempt: u.ID.Attempt, Rank: u.ID.Rank}, &u.LiveUse)
 		}
 	}

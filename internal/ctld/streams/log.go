@@ -39,13 +39,13 @@ func (s *OfJobs) Log(ctx context.Context, in *logInput) (func(context.Context, h
 	switch {
 	case j.Tasks != nil:
 		return nil, arrayHasNone(j, "log", "glog")
-	case j.Attempt == nil && j.State.Final():
+	case j.Try() == 0 && j.State.Final():
 		return nil, api.Errorf(api.CodeConflict, "job %s is %s and never ran, so it has no log: %s", j.ID(), j.State, cmp.Or(j.Text, string(j.Reason)))
-	case j.Attempt == nil:
+	case j.Try() == 0:
 		return nil, api.Errorf(api.CodeConflict, "job %s is %s and has not started: there is no log yet", j.ID(), j.State).
 			WithHint("`gqueue show` says why it waits")
-	case in.Try > j.Attempt.Attempt:
-		return nil, api.Errorf(api.CodeConflict, "job %s has not begun its try %d: it had %d", j.ID(), in.Try, j.Attempt.Attempt).
+	case in.Try > j.Try():
+		return nil, api.Errorf(api.CodeConflict, "job %s has not begun its try %d: it had %d", j.ID(), in.Try, j.Try()).
 			WithHint("`gqueue show` lists them")
 	}
 	at, err := s.Jobs.Attempt(j, in.Try)

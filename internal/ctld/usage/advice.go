@@ -23,7 +23,7 @@ func Advise(j *state.Job, u *api.Used) {
 		u.Advice = []string{fmt.Sprintf("it ran for %d s: too short for advice", u.ElapsedS)}
 		return
 	}
-	a := advice{used: u, ranks: len(j.Attempt.Ranks)}
+	a := advice{used: u, ranks: len(j.Last().Ranks)}
 	a.gpus()
 	a.cores()
 	a.memory()

@@ -30,7 +30,8 @@ func (s *Used) Of(j *state.Job) *api.Used {
 		GPUSeconds: float64(held.MilliGPU) / 1e6, CPUSeconds: float64(held.MilliCPU) / 1e6,
 		MemGiBSeconds: float64(held.MemMiB) / 1024 / 1000, BilledHours: wire.BilledHours(held.Billed),
 	}
-	if j.Attempt == nil || j.State.Pending() {
+	at := j.Last()
+	if at == nil || j.State.Pending() {
 		return u
 	}
 	if j.Started > 0 {
@@ -40,7 +41,7 @@ func (s *Used) Of(j *state.Job) *api.Used {
 		}
 		u.ElapsedS = int64(max(end-j.Started, 0) / sched.Second)
 	}
-	for i, r := range j.Attempt.Ranks {
+	for i, r := range at.Ranks {
 		u.Cores += int(r.Alloc.MilliCPU / 1000)
 		u.MemBytes = max(u.MemBytes, r.Alloc.MemMiB<<20)
 		use := s.Samples.Use(r.Alloc.Node, j.RankID(i), j.Identity())

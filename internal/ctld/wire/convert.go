@@ -71,8 +71,8 @@ func Job(v *state.View, j *state.Job, private bool) api.Job {
 	case j.State == job.Running && j.Attempt.Paused != "":
 		out.Reason, out.ReasonText = "Paused", fmt.Sprintf("paused by %s: `gcancel --resume` lets it go on", j.Attempt.Paused)
 	}
-	if j.Attempt != nil && (j.State.Active() || j.State.Final()) {
-		fromAttempt(&out, v, j)
+	if at := j.Last(); at != nil && !j.State.Pending() {
+		fromAttempt(&out, v, j, at)
 	}
 	out.Ending = ending(j)
 	if private {
@@ -136,13 +136,13 @@ func Why(out *api.Job, j *state.Job, r sched.Reason) {
 
 // fromAttempt fills in where a job is or was, and what it has there: more than
 // it asked for if that was all of a node's.
-func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
+func fromAttempt(out *api.Job, v *state.View, j *state.Job, at *state.Attempt) {
 	var gpus, cpu, mem int64
-	if j.Attempt.Partition != "" {
-		out.Partition = j.Attempt.Partition
+	if at.Partition != "" {
+		out.Partition = at.Partition
 	}
 	seen := map[string]bool{}
-	for _, r := range j.Attempt.Ranks {
+	for _, r := range at.Ranks {
 		gpus, cpu, mem = gpus+r.Alloc.MilliGPU(), cpu+r.Alloc.MilliCPU, mem+r.Alloc.MemMiB
 		if !seen[r.Alloc.Node] {
 			out.Nodes = append(out.Nodes, r.Alloc.Node)
@@ -153,7 +153,7 @@ func fromAttempt(out *api.Job, v *state.View, j *state.Job) {
 		}
 	}
 	if j.State.Final() {
-		if e := j.Attempt.Decisive().Exit; e != nil {
+		if e := at.Decisive().Exit; e != nil {
 			code := e.Code
 			if j.State == job.Finished {
 				code = 0 // of a gang that is done with rank 0, the others were ended

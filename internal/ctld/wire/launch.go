@@ -12,7 +12,7 @@ func Step(j *state.Job, l *state.Launch) api.Step {
 	if l.Ended > 0 {
 		s.Ended = Time(l.Ended)
 	}
-	if a := j.Attempt; a != nil && a.Attempt == l.Attempt {
+	if a := j.Last(); a != nil && a.Attempt == l.Attempt {
 		for _, r := range l.Ranks {
 			if r >= 0 && r < len(a.Ranks) {
 				s.Nodes = append(s.Nodes, a.Ranks[r].Alloc.Node)
