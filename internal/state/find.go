@@ -68,8 +68,8 @@ func ParseTask(text string) (job.Number, indexes.Set, bool) {
 // findTask finds a task by its array's number and its index. One that is no job
 // yet, or never became one, is shown as a job without a number.
 func (v *View) findTask(parent job.Number, index int) (*Job, *Refusal) {
-	for j := range v.tasksOf(parent) {
-		if j.Index == index {
+	for j := range v.Jobs.from(parent) {
+		if j.Parent == parent && j.Index == index {
 			return j, nil
 		}
 	}

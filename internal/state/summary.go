@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"strconv"
 
 	"gbatch/internal/job"
@@ -13,17 +12,6 @@ import (
 
 // CodeArrayLimit is why a task waits that is no job yet.
 const CodeArrayLimit sched.Code = "JobArrayTaskLimit"
-
-// tasksOf yields the tasks of an array that are jobs in the table, by number.
-func (v *View) tasksOf(parent job.Number) iter.Seq[*Job] {
-	return func(yield func(*Job) bool) {
-		for j := range v.Jobs.from(parent) {
-			if j.Parent == parent && !yield(j) {
-				return
-			}
-		}
-	}
-}
 
 // PendingTask is a task of the array that is no job, as it would look as one.
 func (p *Job) PendingTask(index int) (*Job, *Refusal) {
@@ -54,7 +42,7 @@ func (p *Job) PendingTask(index int) (*Job, *Refusal) {
 // TaskUUID is the UUID of the task with an index.
 func (p *Job) TaskUUID(index int) UUID { return p.UUID.Derive(strconv.Itoa(index)) }
 
-// Summary is what an array's children say of it.
+// Summary is what an array's children that are not over say of it.
 type Summary struct {
 	Active  int         // tasks that hold an allocation, or are to have that of another one
 	Waiting indexes.Set // tasks that wait, whether they are jobs yet or not
@@ -77,8 +65,10 @@ func (s *Summary) add(j *Job) {
 // Summary looks at the tasks of one array.
 func (v *View) Summary(p *Job) Summary {
 	s := Summary{Waiting: p.Tasks.In(TaskPending)}
-	for j := range v.tasksOf(p.Number) {
-		s.add(j)
+	for j := range v.Jobs.liveFrom(p.Number) {
+		if j.Parent == p.Number {
+			s.add(j)
+		}
 	}
 	return s
 }
@@ -86,9 +76,9 @@ func (v *View) Summary(p *Job) Summary {
 // Summaries looks at all tasks of all arrays that are not over, at once.
 func (v *View) Summaries() map[job.Number]*Summary {
 	out := map[job.Number]*Summary{}
-	for j := range v.All() { // a parent's number is below those of its tasks
+	for j := range v.Live() { // a parent's number is below those of its tasks
 		switch {
-		case j.Tasks != nil && !j.State.Final():
+		case j.Tasks != nil:
 			out[j.Number] = &Summary{Waiting: j.Tasks.In(TaskPending)}
 		case j.Parent > 0 && out[j.Parent] != nil:
 			out[j.Parent].add(j)

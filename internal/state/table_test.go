@@ -51,6 +51,7 @@ func TestTableIsAMap(t *testing.T) {
 			if diff := cmp.Diff(slices.Sorted(maps.Keys(s.want)), numbers); diff != "" {
 				t.Fatalf("snapshot %d (-want +got):\n%s", i, diff)
 			}
+			checkPages(t, &s.table)
 			v := &View{Jobs: s.table}
 			if v.Len() != len(numbers) {
 				t.Fatalf("snapshot %d counts %d jobs, want %d", i, v.Len(), len(numbers))
@@ -60,6 +61,38 @@ func TestTableIsAMap(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkPages proves that those that are not over, and page by page those that are, come to all.
+func checkPages(t *rapid.T, table *Table) {
+	var live, ended, back []*Job
+	for j := range table.All() {
+		if j.State.Final() {
+			ended = append(ended, j)
+		} else {
+			live = append(live, j)
+		}
+	}
+	if got := slices.Collect(table.Live()); !slices.Equal(live, got) {
+		t.Fatalf("%d jobs are not over, want %d", len(got), len(live))
+	}
+	var forth []*Job
+	last := -1
+	for n, p := range table.Pages() {
+		if int(n) <= last {
+			t.Fatalf("page %d comes after page %d", n, last)
+		}
+		last = int(n)
+		forth = append(forth, slices.Collect(p.Ended(false))...)
+		back = append(slices.Collect(p.Ended(true)), back...)
+	}
+	slices.Reverse(back)
+	if !slices.Equal(ended, forth) || !slices.Equal(ended, back) {
+		t.Fatalf("%d jobs are over, and %d from the last one back; want %d", len(forth), len(back), len(ended))
+	}
+	if err := table.Check(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestFind proves which words lead to which job.

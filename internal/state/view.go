@@ -29,6 +29,9 @@ func (v *View) Job(n job.Number) *Job { return v.Jobs.Get(n) }
 // All yields every job in the table by number.
 func (v *View) All() iter.Seq[*Job] { return v.Jobs.All() }
 
+// Live yields the jobs that are not over by number. What it costs is by them, however many others there are.
+func (v *View) Live() iter.Seq[*Job] { return v.Jobs.Live() }
+
 // Len is how many jobs the table holds.
 func (v *View) Len() int { return v.Jobs.count }
 

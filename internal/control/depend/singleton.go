@@ -22,12 +22,12 @@ func live(jobs *state.Table, n job.Number) bool {
 
 // Earlier is the last job of that name and user before a number that has not
 // ended; 0 if there is none. The first question about a name costs as much as
-// there are jobs.
+// there are jobs that are not over.
 func (s *Set) Earlier(name, user string, before job.Number, jobs *state.Table) job.Number {
 	k := nameKey{user, name}
 	list, ok := s.names[k]
 	if !ok {
-		for j := range jobs.All() {
+		for j := range jobs.Live() {
 			if j.Name == name && j.Owner.User == user && j.Parent == 0 && live(jobs, j.Number) {
 				list = append(list, j.Number)
 			}

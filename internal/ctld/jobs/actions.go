@@ -204,8 +204,8 @@ func (s *Actions) targets(id access.Identity, in *actInput) (api.ActionResponse,
 			return out, nil, err
 		}
 		sums := v.Summaries()
-		for j := range v.All() {
-			if !j.State.Final() && f.lists(j, sums, func(*state.Owner) bool { return false }) && s.Rights.MayTouch(id, j.Owner) {
+		for j := range v.Live() {
+			if f.lists(j, sums, func(*state.Owner) bool { return false }) && s.Rights.MayTouch(id, j.Owner) {
 				add(j.ID(), j)
 				if j.Tasks != nil && f.State != "" { // those that wait; the others match by themselves
 					ts[len(ts)-1].tasks = sums[j.Number].Waiting

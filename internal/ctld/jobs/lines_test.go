@@ -14,7 +14,7 @@ import (
 // and the jobs are not looked through again; but where the answer is by the rights of
 // who asks, or has what ended, they are.
 func TestSelected(t *testing.T) {
-	o := &ordered{view: &state.View{}, byUser: map[string][]*state.Job{}, kept: map[filter]selection{}}
+	o := &ordered{view: &state.View{}, byUser: map[string][]*state.Job{}, kept: map[filter]selection{}, ends: &ends{}}
 	for n := range 4 {
 		j := &state.Job{Number: job.Number(n + 1), State: job.Queued, Name: "x", Owner: &state.Owner{User: fmt.Sprint("user", n%2)}}
 		o.live = append(o.live, j)
@@ -23,7 +23,7 @@ func TestSelected(t *testing.T) {
 	open := func(*state.Owner) bool { return false }
 	closed := func(*state.Owner) bool { return true }
 	ask := func(f filter, private func(*state.Owner) bool) int {
-		found, _ := o.selected(&f, private)
+		found, _ := o.selected(searchFor(&f, private))
 		return len(found)
 	}
 	first := []int{ask(filter{Fold: true}, open), ask(filter{Fold: true, User: "user1"}, open), ask(filter{Name: "x"}, open), ask(filter{Name: "x"}, closed)}

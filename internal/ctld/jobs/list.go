@@ -88,13 +88,9 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 		return nil, err
 	}
 	id := access.Caller(ctx)
-	l := s.orders.Of(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second, order)
-	found, below := l.selected(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) })
-	out := api.JobList{Total: len(found), NoUser: len(found) == 0 && f.User != "" && f.User != id.User && !s.knows(l.view, f.User)}
-	found = found[min(f.Offset, len(found)):]
-	if f.Limit > 0 && len(found) > f.Limit {
-		found = found[:f.Limit]
-	}
+	l := s.orders.Of(s.Loop.View(), s.Loop.Now(), time.Duration(f.MaxAge)*time.Second, s.order)
+	found, total, below := l.part(searchFor(f, func(o *state.Owner) bool { return s.Rights.Private(id, o) }))
+	out := api.JobList{Total: total, NoUser: total == 0 && f.User != "" && f.User != id.User && !l.known(f.User) && !s.Rights.KnowsUser(s.Keys, f.User)}
 	out.Jobs = make([]api.Job, 0, len(found)) // never null; a row is large, so that growing would copy much
 	for _, j := range found {
 		row := s.row(l.view, id, j, l.sums[j.Number])
@@ -112,16 +108,6 @@ func (s *Queries) List(ctx context.Context, f *filter) (*api.JobList, error) {
 		}
 	}
 	return &out, nil
-}
-
-// knows says whether the site has heard of a user.
-func (s *Queries) knows(v *state.View, user string) bool {
-	for j := range v.All() {
-		if j.Owner.User == user {
-			return true
-		}
-	}
-	return s.Rights.KnowsUser(s.Keys, user)
 }
 
 // addFactors fills in the priorities of the jobs that wait and that the caller

@@ -32,6 +32,7 @@ type Queries struct {
 	Untold func(job.Number) []api.Untold // messages about a job that nobody has taken
 
 	orders jobstore.Made[*ordered]
+	ends   ends
 }
 
 type showInput struct {

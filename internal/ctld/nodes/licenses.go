@@ -15,7 +15,7 @@ func (s *List) licenses(v *state.View) (list []api.License) {
 		return nil
 	}
 	var use state.LicenseUse
-	for j := range v.All() {
+	for j := range v.Live() {
 		use.Add(j)
 	}
 	for _, name := range slices.Sorted(maps.Keys(total)) {

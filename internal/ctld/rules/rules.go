@@ -100,10 +100,8 @@ func (s *Rules) checkRules(cfg site.Config) error {
 		return fmt.Errorf("dir, socket and listen cannot change while gctld runs: restart it")
 	}
 	live := map[string]int{}
-	for j := range s.Loop.View().All() {
-		if !j.State.Final() {
-			live[j.Owner.Project]++
-		}
+	for j := range s.Loop.View().Live() {
+		live[j.Owner.Project]++
 	}
 	for _, p := range old.Projects {
 		if _, ok := cfg.Project(p.Name); !ok && live[p.Name] > 0 {

@@ -102,9 +102,9 @@ func (h *Handlers) Serve(w http.ResponseWriter, r *http.Request) error {
 func NeededOf(jobs *jobstore.Reader) func(user string) (map[string]bool, error) {
 	return func(user string) (map[string]bool, error) {
 		needed, seen := map[string]bool{}, map[job.Number]bool{}
-		for j := range jobs.View().All() {
+		for j := range jobs.View().Live() {
 			doc := j.Document()
-			if j.Owner.User != user || j.State.Final() || seen[doc] {
+			if j.Owner.User != user || seen[doc] {
 				continue
 			}
 			seen[doc] = true
