@@ -118,6 +118,9 @@ func (s *Logs) take(batch *keep.Batch, node string, p *api.LogPiece) api.LogTake
 	if err == nil {
 		out.Offset, out.Done, err = batch.Append(of.key, keep.Piece{Offset: p.Offset, Data: data, Lost: p.Lost, End: p.End, Archive: s.conf().LogPlace(of.project) == site.LogsS3})
 	}
+	if out.Done {
+		s.forget(from{node, p.UUID, p.Rank})
+	}
 	if out.Later = err != nil; s.news(from{node, p.UUID, p.Rank}, err != nil) {
 		s.log.Warn("log not taken; its node sends it again", "node", node, "rank", p.Rank, "error", err)
 	}
@@ -147,6 +150,13 @@ const maxOffset = 1 << 52
 
 // unpackers are used again: each has 40 kB of tables, and most pieces are a few lines.
 var unpackers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
+// forget forgets whose a log is of which no more will come.
+func (s *Logs) forget(f from) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, f)
+}
 
 // unpack is the output of a piece. What is wrong with it is the node's fault.
 func unpack(p *api.LogPiece) ([]byte, error) {
