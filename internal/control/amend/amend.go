@@ -142,7 +142,7 @@ func (c Change) Refuse(j *state.Job, operator bool) *state.Refusal {
 		return conflict("a time limit of %d ms: use a second at least", l)
 	case l > j.LimitNow() && !operator:
 		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has a time limit of %s: only an operator may raise it", j.Number, job.Duration(j.LimitNow()/sched.Second)), Hint: "use a shorter one"}
-	case l > 0 && !j.State.Pending() && j.Request.LimitScope == job.LimitJob:
+	case l > 0 && (j.First > 0 || !j.State.Pending()) && j.Request.LimitScope == job.LimitJob:
 		return conflict("the time limit of job %d counts over all its tries and cannot be changed once it has run", j.Number)
 	}
 	if r := c.refuseLimitMin(j, conflict); r != nil {
