@@ -29,6 +29,14 @@ var rareSteps = map[string]func(*world, *rapid.T){
 	"forget a node": func(w *world, rt *rapid.T) {
 		w.apply(Forget{Node: randomNode(rt), By: "op", GiveUpJobs: rapid.Bool().Draw(rt, "give up")})
 	},
+	"come": func(w *world, rt *rapid.T) { // also after it was forgotten
+		i := rapid.IntRange(0, 2).Draw(rt, "node")
+		w.node(fmt.Sprint("n", i), rapid.IntRange(2, 4).Draw(rt, "cpus"), gpus{rapid.IntRange(0, i).Draw(rt, "gpus"), "H100"}, "one")
+	},
+	"restore": func(w *world, rt *rapid.T) {
+		w.restart()
+		w.apply(Restored{Skip: 2, Queue: rapid.Bool().Draw(rt, "queue"), NoVault: rapid.Bool().Draw(rt, "no vault"), Late: rapid.Bool().Draw(rt, "late")})
+	},
 	"drain": func(w *world, rt *rapid.T) {
 		w.apply(Drain{Node: randomNode(rt), GPU: rapid.SampledFrom([]string{"", "", "0", "1"}).Draw(rt, "GPU"), Reason: rapid.SampledFrom([]string{"", "dust"}).Draw(rt, "reason"), By: "op",
 			Evict: rapid.Bool().Draw(rt, "evict"), EvictAt: rapid.SampledFrom([]sched.Time{0, w.now + sched.Minute}).Draw(rt, "at"), Reboot: rapid.Bool().Draw(rt, "reboot")})
