@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,11 +29,11 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// pair are two controllers of a site, of which the first leads at first.
-func pair(t *testing.T) (members [2]*Member, local [2]*client.Client) {
+// group are a site's controllers, of which the first leads at first. Stop ends that one.
+func group(t *testing.T, n int) (members []*Member, local []*client.Client, stop func()) {
 	t.Helper()
 	dir := t.TempDir()
-	for i := range members {
+	for i := range n {
 		c := memberConfig(t, dir, i)
 		if i == 0 {
 			if _, err := Init(c); err != nil {
@@ -41,14 +42,16 @@ func pair(t *testing.T) (members [2]*Member, local [2]*client.Client) {
 		} else {
 			initJoining(t, c, members[0])
 		}
-		members[i], local[i], _ = runMember(t, c)
+		m, l, end := runMember(t, c)
+		members, local = append(members, m), append(local, l)
 		if i == 0 {
+			stop = end
 			waitFor(t, "the first leads", func() bool { _, err := local[0].Site(t.Context()); return err == nil })
 		} else if err := members[0].replica.Add(replica.Member{Name: c.Replica.Name, Address: c.Replica.Address(), Voter: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return members, local
+	return members, local, stop
 }
 
 // memberConfig is of one of several controllers, each with a directory in dir.
@@ -94,10 +97,28 @@ func runMember(t *testing.T, c site.Config) (m *Member, local *client.Client, st
 	return m, local, stop
 }
 
+// TestHandsOver: a controller that is stopped while it leads has another one lead, which does not have to find out that it has ended.
+func TestHandsOver(t *testing.T) {
+	members, local, stop := group(t, 3)
+	if _, err := local[0].Submit(t.Context(), &api.SubmitRequest{Job: []byte(hushJob)}, ""); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if members[1].replica.Leader() == "c0" && members[2].replica.Leader() == "c0" {
+		t.Error("the others still follow the one that was stopped")
+	}
+	waitFor(t, "another one leads", func() bool {
+		return slices.ContainsFunc(local[1:], func(c *client.Client) bool {
+			list, err := c.Jobs(t.Context(), client.JobFilter{All: true})
+			return err == nil && list.Total == 1
+		})
+	})
+}
+
 // TestLeadsAgain: a controller that leads no more and leads again reads no record of a job again, though somebody follows its events
 // all the while. It has all that was stored, whoever stored it.
 func TestLeadsAgain(t *testing.T) {
-	members, local := pair(t)
+	members, local, _ := group(t, 2)
 	submit := func(at, n int) {
 		t.Helper()
 		for range n {

@@ -154,6 +154,7 @@ func (m *Member) Run(ctx context.Context) error {
 			err = m.lead(ctx, f)
 		}
 	}
+	m.handOver()
 	<-m.ended
 	select {
 	case why := <-m.broken:
@@ -164,6 +165,17 @@ func (m *Member) Run(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(err, f.end())
+}
+
+// handOver has another controller lead, if this one does: the others would find out that it has ended, and that only when the last
+// whom it answers is through.
+func (m *Member) handOver() {
+	if !m.replica.Leading() {
+		return
+	}
+	if err := m.replica.HandOver(); err != nil {
+		m.log.Info("the lead was not handed over: another controller leads when this one has ended", "error", err)
+	}
 }
 
 // follow waits until this controller leads. False: ctx is done.

@@ -18,7 +18,7 @@ import (
 // TestRemovedStillRuns: a controller that was removed says so, whatever it is asked, and not that no one leads: whether it could be
 // told, or did not run then.
 func TestRemovedStillRuns(t *testing.T) {
-	members, local := pair(t)
+	members, local, _ := group(t, 2)
 	c := memberConfig(t, t.TempDir(), 2)
 	initJoining(t, c, members[0])
 	third, _, stop := runMember(t, c)
@@ -57,7 +57,7 @@ func TestRemovedStillRuns(t *testing.T) {
 // begins nothing of its own where another one leads, and says what to do. So does one that began when the others
 // could not be reached. Where nobody leads it begins.
 func TestEmptiedBesideOthers(t *testing.T) {
-	members, local := pair(t)
+	members, local, _ := group(t, 2)
 	waitFor(t, "the first leads", func() bool { _, err := local[0].Site(t.Context()); return err == nil })
 	keys, err := backup.Keys(members[0].cfg.Dir)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -153,6 +154,17 @@ func (r *Replica) Add(m Member) error {
 // Remove has a member take part no longer. Who leads is asked.
 func (r *Replica) Remove(name string) error {
 	return r.raft.RemoveServer(raft.ServerID(name), 0, changeWait).Error()
+}
+
+// HandOver has the one lead that is the least behind, where there is another one whose word counts and that can be reached: who
+// does not answer would be waited for.
+func (r *Replica) HandOver() error {
+	members, err := r.Members()
+	others := slices.DeleteFunc(members, func(m Member) bool { return !m.Voter || m.Name == r.cfg.Name })
+	if err != nil || !r.anyRuns(others) {
+		return err
+	}
+	return r.Transfer("")
 }
 
 // Transfer has another member lead: the one named, or the one that is the least behind.
