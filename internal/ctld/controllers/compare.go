@@ -72,7 +72,7 @@ func (m *Members) follow(now time.Time) {
 	m.taken = taken
 }
 
-// say logs what is odd about a controller's file, once.
+// say logs what is odd about a controller, once.
 func (m *Members) say(c api.Controller) {
 	odd := strings.Join(c.Differs, ", ")
 	if c.Unreadable != "" {
@@ -81,11 +81,17 @@ func (m *Members) say(c api.Controller) {
 	if c.Stuck {
 		odd = "takes no records"
 	}
+	old := !c.Counts && c.Answers && c.Version == "" // see caughtUp
+	if old {
+		odd = "does not say what it has"
+	}
 	if m.differs[c.Name] == odd {
 		return
 	}
 	m.differs[c.Name] = odd
 	switch {
+	case old:
+		m.log.Warn("a controller that was added cannot say what it has, so it will not count: it runs a version from before 2026-11-23 18:47; remove it, empty its directory, and add it again with a later one", "name", c.Name)
 	case c.Stuck:
 		m.log.Warn("a controller lacks records and takes none: where its disk was emptied or a backup was put there, remove it, empty its directory, and add it again; else look at its log", "name", c.Name, "behind", c.Behind)
 	case c.Unreadable != "":

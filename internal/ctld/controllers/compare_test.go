@@ -36,8 +36,8 @@ func config(change func(*site.Config)) func() (site.Config, error) {
 func TestCompare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := []replica.Member{{Name: "a", Voter: true, Leads: true}}
-		for _, name := range []string{"alike", "differs", "newer", "older", "bad", "silent"} {
-			all = append(all, replica.Member{Name: name, Address: name, Voter: true})
+		for _, name := range []string{"alike", "differs", "newer", "older", "bad", "silent", "older-joins"} {
+			all = append(all, replica.Member{Name: name, Address: name, Voter: name != "older-joins"})
 		}
 		longer := config(func(c *site.Config) { c.Limits.MaxDuration++; c.Dir = "/elsewhere" })
 		var logged strings.Builder
@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 				return NewStatement("1", longer), nil
 			case "newer":
 				return NewStatement("2", longer), nil
-			case "older":
+			case "older", "older-joins":
 				return Statement{}, nil
 			case "bad":
 				return NewStatement("1", func() (site.Config, error) { return site.Config{}, errors.New("line 3: no") }), nil
@@ -67,18 +67,20 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []api.Controller{{Name: "a", Leads: true, Version: "1"}, {Name: "alike", Version: "1"}, {Name: "differs", Version: "1", Differs: []string{"limits.maxDuration"}},
-			{Name: "newer", Version: "2"}, {Name: "older"}, {Name: "bad", Version: "1", Unreadable: "line 3: no"}, {Name: "silent"}}
+			{Name: "newer", Version: "2"}, {Name: "older"}, {Name: "bad", Version: "1", Unreadable: "line 3: no"}, {Name: "silent"}, {Name: "older-joins"}}
 		for i := range want {
-			want[i].Address, want[i].Counts, want[i].Answers = all[i].Address, true, all[i].Name != "silent"
+			want[i].Address, want[i].Counts, want[i].Answers = all[i].Address, all[i].Voter, all[i].Name != "silent"
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("controllers (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string]int{"a": 0, "alike": 0, "differs": 1, "newer": 0, "older": 0, "bad": 1, "silent": 0}, c.Odd()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"a": 0, "alike": 0, "differs": 1, "newer": 0, "older": 0, "bad": 1, "silent": 0, "older-joins": 0}, c.Odd()); diff != "" {
 			t.Errorf("counted (-want +got):\n%s", diff)
 		}
-		if n := strings.Count(logged.String(), "limits.maxDuration"); n != 1 {
-			t.Errorf("it was logged %d times:\n%s", n, logged.String())
+		for _, what := range []string{"limits.maxDuration", "so it will not count"} {
+			if n := strings.Count(logged.String(), what); n != 1 {
+				t.Errorf("%q was logged %d times:\n%s", what, n, logged.String())
+			}
 		}
 	})
 }
