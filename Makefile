@@ -63,7 +63,7 @@ UNIT = { $(PLAIN_TESTS); } & plain=$$!; ok=0; GBATCH_VMTEST_REQUIRED=1 $(TEST) -
 E2E = GBATCH_BIN=$(CURDIR)/bin GBATCH_E2E_REQUIRED=1 CGO_ENABLED=0 $(TEST) --packages=./internal/e2e -- -timeout 45m -vet=off -parallel 2
 
 .NOTPARALLEL:
-.PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill crash powerloss chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
+.PHONY: help deps toolchain build compile packages arm64 cross-compile test beside unit fuzz e2e drill upgrade crash powerloss chaos lab planted lint man completion demo pictures clients bench bench-node bench-slurm bench-steps bench-reuse bench-fleet runsc test-gpu gpu-bundle clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -131,6 +131,11 @@ DRILL ?= TestFaultDrill
 drill: deps ## do faults to a site at random (MINUTES=20 GBATCH_E2E_SEED=1)
 	@scripts/build-drill build/drill
 	GBATCH_BIN=$(CURDIR)/build/drill/bin GBATCH_E2E_REQUIRED=1 GBATCH_DRILL_MINUTES=$(MINUTES) CGO_ENABLED=0 go test -count=1 -v -timeout $$(( $(MINUTES) + 20 ))m -run $(DRILL) ./internal/e2e
+
+# What a run found is written down in docs/reliability.md.
+upgrade: deps compile ## exchange the programs of a site that is used for newer ones, and back (OLDER=COMMIT)
+	@scripts/build-older '$(or $(OLDER),$(error name the commit or tag to upgrade from: make upgrade OLDER=COMMIT))' build/older
+	GBATCH_BIN=$(CURDIR)/bin GBATCH_OLDER=$(CURDIR)/build/older/bin GBATCH_E2E_REQUIRED=1 CGO_ENABLED=0 go test -count=1 -v -timeout 30m -run '^TestUpgradeDrill$$' ./internal/e2e
 
 # What a run found is written down in docs/reliability.md.
 POINTS := 1000

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 type several struct {
 	s        *site
 	machines []*os.File // networks of their own, or none
+	at       []string   // where each listens for users, and then where for the others
 	all      []*daemon
 	address  string // that names them all
 	token    string // file with a user's
@@ -32,12 +34,12 @@ func newSeveral(t *testing.T, o siteOptions, at []string, machines []*os.File) *
 		}
 		at = append(at, free)
 	}
-	c := &several{machines: machines}
+	c := &several{machines: machines, at: at}
 	o.listen, o.nodeConfig = at[0], "joinTokenFile: DIR/join.token\n"
 	o.ctldConfig += quick + fmt.Sprintf("advertise: '%s'\nreplica: {name: c1, listen: '%s', patience: 2 seconds}\n", strings.Join(at[:3], ","), at[3])
 	o.nodesDial = func(_ int, controller string) string {
 		dir := filepath.Dir(strings.TrimPrefix(controller, "unix://"))
-		r := execute(exec.Command(filepath.Join(bin, "gctld"), "init", "--config", dir+"/gctld.yaml"))
+		r := execute(exec.Command(filepath.Join(cmp.Or(o.bin, bin), "gctld"), "init", "--config", dir+"/gctld.yaml"))
 		c.address = regexp.MustCompile(`https://[^']+`).FindString(r.out)
 		return "'" + c.address + "'"
 	}
@@ -50,28 +52,22 @@ func newSeveral(t *testing.T, o siteOptions, at []string, machines []*os.File) *
 			made(s)
 		}
 	}
-	o.ready = func(s *site) { c.s = s; c.grow(at) }
+	o.ready = func(s *site) { c.s = s; c.grow() }
 	newSite(t, o)
 	return c
 }
 
 // grow has two more controllers join, and makes tokens.
-func (c *several) grow(at []string) {
+func (c *several) grow() {
 	s, t := c.s, c.s.t
 	t.Helper()
 	c.all = []*daemon{s.ctld}
 	for i := 1; i < 3; i++ {
-		name := fmt.Sprint("c", i+1)
+		name := c.name(i)
 		d := s.newDaemon("gctld", name, "")
 		if len(c.machines) > 0 {
 			d.netns = c.machines[i]
 		}
-		if err := os.Remove(d.config); err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(s.dir, name+".join")
-		s.must("gadm", "controllers", "add", name, at[3+i], "--to", file)
-		s.must("gctld", "init", "--join", file, "--config", d.config, "--dir", filepath.Join(s.dir, name), "--socket", c.socket(i), "--listen", at[i], "--advertise", strings.Join(at[:3], ","))
 		t.Cleanup(func() {
 			if err := d.stop(); err != nil {
 				t.Errorf("%s did not stop well: %v", name, err)
@@ -80,8 +76,8 @@ func (c *several) grow(at []string) {
 				t.Logf("the end of the log of %s:\n%s", name, tail(d.log, 40))
 			}
 		})
-		d.start()
 		c.all = append(c.all, d)
+		c.join(i)
 	}
 	c.wholly()
 	c.token = filepath.Join(s.dir, "ann.token")
@@ -89,32 +85,82 @@ func (c *several) grow(at []string) {
 	s.must("gadm", "node-token", "create", "--uses", fmt.Sprint(len(s.nodes)), "--to", s.dir+"/join.token")
 }
 
+// join starts a controller that has no records, as one of the site's.
+func (c *several) join(i int) {
+	c.s.t.Helper()
+	d, name := c.all[i], c.name(i)
+	if err := os.Remove(d.config); err != nil {
+		c.s.t.Fatal(err)
+	}
+	file := filepath.Join(c.s.dir, name+".join")
+	if r := c.s.runOn(c.socket(c.leader()), "gadm", "controllers", "add", name, c.at[3+i], "--to", file); r.code != 0 {
+		c.s.t.Fatalf("add %s: %v", name, r)
+	}
+	r := execute(exec.Command(filepath.Join(d.bin, "gctld"), "init", "--join", file, "--config", d.config, "--dir", c.dir(i), "--socket", c.socket(i), "--listen", c.at[i], "--advertise", strings.Join(c.at[:3], ",")))
+	if r.code != 0 {
+		c.s.t.Fatalf("init %s: %v", name, r)
+	}
+	d.start()
+}
+
+// dir is where a controller has its records.
+func (c *several) dir(i int) string {
+	if i == 0 {
+		return c.s.dir + "/ctld"
+	}
+	return filepath.Join(c.s.dir, c.name(i))
+}
+
+func (c *several) name(i int) string { return fmt.Sprint("c", i+1) }
+
 func (c *several) socket(i int) string {
 	if i == 0 {
 		return c.s.socket()
 	}
-	return filepath.Join(c.s.dir, fmt.Sprint("c", i+1, ".sock"))
+	return filepath.Join(c.s.dir, c.name(i)+".sock")
+}
+
+// said is what each controller says of all; those that do not lead name who does.
+func (c *several) said() []result {
+	var out []result
+	for i := range c.all {
+		cmd := exec.Command(filepath.Join(c.s.bin, "gadm"), "controllers", "--timeout", "2s") // one may be stopped
+		cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+c.socket(i))
+		out = append(out, execute(cmd))
+	}
+	return out
 }
 
 // lists are what each controller says of all; nothing of those that do not lead.
 func (c *several) lists() []string {
 	var out []string
-	for i := range c.all {
-		cmd := exec.Command(filepath.Join(bin, "gadm"), "controllers", "--timeout", "2s") // one may be stopped
-		cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+c.socket(i))
-		out = append(out, execute(cmd).out)
+	for _, r := range c.said() {
+		out = append(out, r.out)
 	}
 	return out
+}
+
+// follows is what one says that hears of who leads.
+var follows = regexp.MustCompile(`and c[123] leads`)
+
+// whole says whether one leads and the others follow, by its word and by theirs: it may still count one that has just ended.
+func (c *several) whole() bool {
+	lead, follow := 0, 0
+	for _, r := range c.said() {
+		switch {
+		case strings.Count(r.out, "leads") == 1 && strings.Count(r.out, "follows") == len(c.all)-1:
+			lead++
+		case follows.MatchString(r.err):
+			follow++
+		}
+	}
+	return lead == 1 && follow == len(c.all)-1
 }
 
 // wholly waits until one leads and two follow.
 func (c *several) wholly() {
 	c.s.t.Helper()
-	eventually(c.s.t, "three controllers take part", func() bool {
-		return slices.ContainsFunc(c.lists(), func(text string) bool {
-			return strings.Count(text, "leads") == 1 && strings.Count(text, "follows") == len(c.all)-1
-		})
-	})
+	eventually(c.s.t, "three controllers take part", c.whole)
 }
 
 // leader is the one that leads.
@@ -201,7 +247,7 @@ func (c *several) first() {
 
 // runOn runs a command against another socket.
 func (s *site) runOn(socket, name string, args ...string) result {
-	cmd := exec.Command(filepath.Join(bin, name), args...)
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+socket)
 	return execute(cmd)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,7 @@ const quick = "limits: {grace: 1 second}\n"
 // offers 8 cores.
 type siteOptions struct {
 	nodes       int
+	bin         string                  // directory of its programs; empty: those that are tested
 	ctldDir     string                  // of the controller's state; empty: below the site's
 	listen      string                  // of the controller over TCP; empty: any port
 	ctldConfig  string                  // lines of gctld.yaml
@@ -54,6 +56,7 @@ var description apitest.Description
 type site struct {
 	t     *testing.T
 	dir   string
+	bin   string // directory of the programs that it is used by, and of what daemons run that are new
 	ctld  *daemon
 	nodes []*daemon
 	api   *client.Client
@@ -71,7 +74,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 	if err := os.Mkdir(dir+"/project", 0o755); err != nil { // the administrator's part
 		t.Fatal(err)
 	}
-	s := &site{t: t, dir: dir}
+	s := &site{t: t, dir: dir, bin: cmp.Or(o.bin, bin)}
 	s.api = &client.Client{Address: "unix://" + s.socket(), Timeout: patience, Transport: apitest.Socket(s.socket(), &description, func(err error) { t.Error(err) })}
 	t.Cleanup(s.close)
 	if o.ctldDir == "" {
@@ -163,6 +166,7 @@ type daemon struct {
 	s        *site
 	name     string
 	program  string
+	bin      string // directory of the program
 	config   string
 	log      string
 	stateDir string        // of a node
@@ -177,7 +181,7 @@ type daemon struct {
 
 func (s *site) newDaemon(program, name, config string) *daemon {
 	s.t.Helper()
-	d := &daemon{s: s, name: name, program: program, config: filepath.Join(s.dir, name+".yaml"), log: filepath.Join(s.dir, name+".log")}
+	d := &daemon{s: s, name: name, program: program, bin: s.bin, config: filepath.Join(s.dir, name+".yaml"), log: filepath.Join(s.dir, name+".log")}
 	if err := os.WriteFile(d.config, []byte(config), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
@@ -191,7 +195,7 @@ func (d *daemon) start() {
 		d.s.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(bin, d.program), "run", "--config", d.config)
+	cmd := exec.Command(filepath.Join(d.bin, d.program), "run", "--config", d.config)
 	if d.netns != nil {
 		cmd = exec.Command("nsenter", append([]string{"--net=" + pathOf(d.netns)}, cmd.Args...)...)
 	}
@@ -285,7 +289,7 @@ func (s *site) run(name string, args ...string) result {
 }
 
 func (s *site) runInput(input, name string, args ...string) result {
-	cmd := exec.Command(filepath.Join(bin, name), args...)
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket())
 	cmd.Stdin = strings.NewReader(input)
 	return execute(cmd)

@@ -21,7 +21,12 @@ type started struct {
 
 func (s *site) background(name string, args ...string) *started {
 	s.t.Helper()
-	b := &started{Cmd: exec.Command(filepath.Join(bin, name), args...)}
+	return s.begin(exec.Command(filepath.Join(s.bin, name), args...))
+}
+
+func (s *site) begin(cmd *exec.Cmd) *started {
+	s.t.Helper()
+	b := &started{Cmd: cmd}
 	b.Env = append(cleanEnv(), "GBATCH_CONTROLLER=unix://"+s.socket())
 	b.Stdout, b.Stderr = &b.out, &b.err
 	if err := b.Start(); err != nil {
