@@ -103,6 +103,7 @@ type fakeNode struct {
 	held    map[job.RankID]node.RankStatus
 	seen    uint64
 	records string
+	hash    string // of the inventory that it has told last
 	runs    map[job.RankID]*api.RunOrder
 	stops   map[job.RankID]*api.Stop
 	s       *testSite
@@ -116,7 +117,10 @@ func (s *testSite) node(name string) *fakeNode {
 
 func (n *fakeNode) sync(inv *node.Inventory) *api.SyncResponse {
 	n.s.t.Helper()
-	req := &api.SyncRequest{Instance: "i-" + n.name, Boot: "b", InventoryHash: "h", Inventory: inv, Seen: n.seen, Records: n.records}
+	if inv != nil {
+		n.hash += "h"
+	}
+	req := &api.SyncRequest{Instance: "i-" + n.name, Boot: "b", InventoryHash: n.hash, Inventory: inv, Seen: n.seen, Records: n.records}
 	for _, st := range n.held {
 		req.Ranks = append(req.Ranks, st)
 	}

@@ -209,7 +209,7 @@ func (s *Exchange) orders(ctx context.Context, name string, q *api.SyncRequest) 
 				id := before.RankID(0)
 				o.After = &id
 			}
-			if e := j.Ending; e != nil {
+			if e := j.Ending; e != nil && (!e.Ahead || n.Inventory.Ahead) { // an older node has begun it, and would end that
 				o.Stop = &api.Stop{Signal: e.Signal, GraceMS: int64(e.Grace), Reason: e.Reason, Text: e.Text, Ahead: e.Ahead}
 			}
 			for _, sent := range j.Attempt.Sent {
