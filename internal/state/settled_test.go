@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -43,6 +44,14 @@ func TestSettled(t *testing.T) {
 			if diff := cmp.Diff(want.Attempt, again.Last()); diff != "" || again.Try() != want.Attempt.Attempt {
 				t.Errorf("attempt %d (-as it was +settled):\n%s", again.Try(), diff)
 			}
+			cluster, partition := j.Where()
+			wantCluster, wantPartition := want.Where()
+			if !slices.Equal(slices.Collect(want.Nodes()), slices.Collect(j.Nodes())) || cluster != wantCluster || partition != wantPartition {
+				t.Errorf("it was on %v in cluster %d and partition %q", slices.Collect(j.Nodes()), cluster, partition)
+			}
+			if seldom := seldomSettled[name]; seldom == (j.settled != nil) {
+				t.Errorf("it is settled: %t", j.settled != nil)
+			}
 			if !bytes.Equal(Encode(want), j.Encode()) {
 				t.Errorf("it is stored as %s, was %s", j.Encode(), Encode(want))
 			}
@@ -54,7 +63,7 @@ func TestSettled(t *testing.T) {
 	for _, j := range []*Job{a, b, live} {
 		j.Settle(in)
 	}
-	if a.settled == nil || b.settled == nil || a.settled.place != b.settled.place || live.settled != nil || live.Attempt == nil {
+	if a.settled == nil || b.settled == nil || a.settled.rank.place != b.settled.rank.place || live.settled != nil || live.Attempt == nil {
 		t.Errorf("settled: %v and %v, in the same place; one that runs: %v", a.settled, b.settled, live.settled)
 	}
 	if size := unsafe.Sizeof(settled{}); size > 128 {
@@ -62,10 +71,25 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// seldomSettled are those of fieldsOfAttempts that few attempts have when they are over.
+var seldomSettled = map[string]bool{
+	"no exit": true, "of a gang not over": true,
+	"attempt Limit": true, "attempt Paused": true, "attempt Sent": true, "attempt SentSeq": true, "attempt Behind": true,
+	"rank Phase": true, "rank Progress": true, "rank Done": true, "rank Ports": true, "rank Resize": true, "rank Since": true,
+	"rank Signalled": true, "rank Unsent": true, "rank Unsure": true,
+}
+
 // fieldsOfAttempts changes each field of an attempt, of its rank and of how that ended, one at a time.
 func fieldsOfAttempts(t *testing.T) map[string]func(*Attempt) {
 	out := map[string]func(*Attempt){
-		"as most": func(*Attempt) {}, "two ranks": func(a *Attempt) { a.Ranks = append(a.Ranks, a.Ranks[0]) }, "no exit": func(a *Attempt) { a.Ranks[0].Exit = nil },
+		"as most": func(*Attempt) {}, "no exit": func(a *Attempt) { a.Ranks[0].Exit = nil }, "of a gang not over": func(a *Attempt) {
+			a.Ranks = append(a.Ranks, a.Ranks[0])
+			a.Ranks[1].Phase = node.PhaseRunning
+		}, "gang": func(a *Attempt) {
+			second := a.Ranks[0]
+			second.Alloc.Node, second.Exit = "n2", &node.Exit{Code: 143, Signal: 15, EndedMS: 3, Reason: job.NodeFail}
+			a.Ranks = append(a.Ranks, second)
+		},
 	}
 	parts := map[string]func(*Attempt) reflect.Value{
 		"attempt":    func(a *Attempt) reflect.Value { return reflect.ValueOf(a).Elem() },

@@ -169,10 +169,8 @@ func (o *ordered) says(j *state.Job, words []string, private bool) bool {
 			reason = string(o.view.WaitingCode(j))
 		}
 		parts = append(parts, j.Name, reason, j.Text)
-		if a := j.Last(); a != nil && !j.State.Pending() {
-			for _, r := range a.Ranks {
-				parts = append(parts, r.Alloc.Node)
-			}
+		if !j.State.Pending() {
+			parts = slices.AppendSeq(parts, j.Nodes())
 		}
 	}
 	text := strings.ToLower(strings.Join(parts, " "))

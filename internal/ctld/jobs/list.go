@@ -63,16 +63,16 @@ func (f filter) matches(j *state.Job, private func(*state.Owner) bool) bool {
 
 // inPartition says whether a job runs in a partition, or may.
 func inPartition(j *state.Job, name string) bool {
-	if a := j.Last(); a != nil && a.Partition != "" && !j.State.Pending() {
-		return a.Partition == name
+	if _, in := j.Where(); in != "" && !j.State.Pending() {
+		return in == name
 	}
 	return slices.Contains(j.Request.Shape.Partitions, name)
 }
 
 // clusterOfJob is where a job is or was, or where it is to be; 0 anywhere.
 func clusterOfJob(j *state.Job) int {
-	if a := j.Last(); a != nil && len(a.Ranks) > 0 && a.Ranks[0].Cluster > 0 && !j.State.Pending() {
-		return a.Ranks[0].Cluster
+	if in, _ := j.Where(); in > 0 && !j.State.Pending() {
+		return in
 	}
 	return j.Request.Shape.Cluster
 }
