@@ -1,20 +1,11 @@
 package ctld
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"math/rand/v2"
-	"net/http"
-	"os"
 	"os/exec"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,15 +149,6 @@ func BenchmarkPage(b *testing.B) {
 func BenchmarkOpenPages(b *testing.B) {
 	const span = 30 * time.Second
 	s := pageSite(b)
-	base, _, _ := strings.Cut(s.remote(), "#")
-	var tokens []string
-	for i := range readers.users {
-		t, err := s.CreateToken(b.Context(), api.TokenRequest{Use: api.TokenUser, User: fmt.Sprintf("user%d", i)})
-		if err != nil {
-			b.Fatal(err)
-		}
-		tokens = append(tokens, t.Secret)
-	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	act := func(what, id string) {
@@ -188,20 +170,8 @@ func BenchmarkOpenPages(b *testing.B) {
 		}
 		return 100 * float64(processorTime()-before) / float64(time.Since(began))
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestPageReaders$")
-	child.Env = append(os.Environ(), readers.variable+"="+base, readers.variable+"_TOKENS="+strings.Join(tokens, " "))
-	child.Stderr = os.Stderr
-	told, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	end := sync.OnceFunc(func() { _ = child.Process.Kill(); _ = child.Wait() })
+	end := s.startReaders(b, pageReaders{Pages: 500})
 	defer end()
-	for line := bufio.NewScanner(told); line.Scan() && line.Text() != readers.ready; {
-	}
 	cost() // what filling left to do, and their coming
 	for b.Loop() {
 		before := s.answered("GET /v1/jobs")
@@ -223,128 +193,6 @@ func (s *testSite) answered(route string) uint64 {
 		if r.Route == route {
 			return r.Count
 		}
-	}
-	return 0
-}
-
-// readers are those of BenchmarkOpenPages.
-var readers = struct {
-	variable, ready string
-	pages, users    int
-	poll            time.Duration
-}{"GBATCH_PAGE_READERS", "all listen", 500, 20, 30 * time.Second}
-
-// TestPageReaders is the other side of BenchmarkOpenPages.
-func TestPageReaders(t *testing.T) {
-	base := os.Getenv(readers.variable)
-	if base == "" {
-		t.Skip("SKIPPED: the other side of BenchmarkOpenPages")
-	}
-	tokens := strings.Fields(os.Getenv(readers.variable + "_TOKENS"))
-	var listening sync.WaitGroup
-	for i := range readers.pages {
-		listening.Add(1)
-		r := &reader{base: base, token: tokens[i%len(tokens)], ready: sync.OnceFunc(listening.Done), hc: &http.Client{
-			Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-		}}
-		if i%2 == 1 {
-			r.user = fmt.Sprintf("user%d", i%len(tokens))
-		}
-		go r.run(t) // ended with the process
-	}
-	listening.Wait()
-	fmt.Println(readers.ready)
-	select {} // ended by the benchmark
-}
-
-// reader does what an open page does, without showing it.
-type reader struct {
-	base, token, user string
-	hc                *http.Client
-	ready             func()
-}
-
-func (r *reader) get(path string) (*http.Response, error) {
-	req, err := http.NewRequest("GET", r.base+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+r.token)
-	answer, err := r.hc.Do(req)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, answer.Status)
-	}
-	return answer, err
-}
-
-func (r *reader) list(t *testing.T, more string) {
-	answer, err := r.get("/v1/jobs?fold=true&newest=true&offset=0&limit=50&user=" + r.user + more)
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body)
-}
-
-func (r *reader) run(t *testing.T) {
-	r.list(t, "")
-	answer, err := r.get("/v1/events?user=" + r.user)
-	if err != nil {
-		t.Log(err)
-		r.ready()
-		return
-	}
-	defer answer.Body.Close()
-	moved := make(chan time.Time, 1) // when the first change was heard that is not read
-	var every atomic.Int64           // milliseconds
-	go func() {                      // reads the stream; ends with it
-		for scan := bufio.NewScanner(answer.Body); scan.Scan(); {
-			data, ok := strings.CutPrefix(scan.Text(), "data: ")
-			if !ok {
-				continue
-			}
-			r.ready()
-			var e struct {
-				UUID, State, Was string
-				EveryMS          int64
-			}
-			if err := json.Unmarshal([]byte(data), &e); err != nil {
-				t.Log(err)
-			}
-			if e.EveryMS > 0 {
-				every.Store(e.EveryMS)
-			} else if part(e.Was) != part(e.State) {
-				select {
-				case moved <- time.Now():
-				default:
-				}
-			}
-		}
-	}()
-	poll := time.NewTimer(rand.N(readers.poll))
-	for {
-		select {
-		case first := <-moved: // of a line that is drawn already, or of another user's
-			<-time.After(time.Duration(every.Load()) * time.Millisecond)
-			r.list(t, fmt.Sprintf("&maxAge=%d", int(time.Since(first).Seconds())))
-			poll.Reset(readers.poll) // what was read for changes is not read for this as well
-		case <-poll.C:
-			r.list(t, "&maxAge=5")
-			poll.Reset(readers.poll)
-		}
-	}
-}
-
-// part is the part of a list in which the page has a job of a state.
-func part(state string) int {
-	switch state {
-	case "QUEUED", "ONHOLD":
-		return 1
-	case "FINISHED", "FAILED", "CANCELLED", "HALTED":
-		return 2
-	case "":
-		return 3
 	}
 	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -136,8 +137,8 @@ type eventStream struct {
 
 	w    http.ResponseWriter
 	rc   *http.ResponseController
-	said bytes.Buffer // and not sent yet
-	ends time.Time    // unless it is put off: a deadline for what is written
+	said *bytes.Buffer // and not sent yet; nil: nothing
+	ends time.Time     // unless it is put off: a deadline for what is written
 }
 
 // run sends events until ctx is done or the client takes no more. What waits for
@@ -164,7 +165,7 @@ func (e *eventStream) run(ctx context.Context) error {
 		} else if len(changes) > 0 {
 			err = errors.Join(err, e.sayChanges(changes))
 		}
-		said := e.said.Len() > 0
+		said := e.said != nil
 		if err = errors.Join(err, e.send()); err != nil {
 			return err
 		}
@@ -226,7 +227,7 @@ func (e *eventStream) sayJob(v *state.View, c *loop.Update) error {
 	if err != nil {
 		return err
 	}
-	e.said.Write(text)
+	e.saying().Write(text)
 	return nil
 }
 
@@ -246,8 +247,19 @@ func jobEvent(v *state.View, c *loop.Update, private bool) api.JobEvent {
 // say tells of something.
 func (e *eventStream) say(kind string, id uint64, data any) error {
 	text, err := write(kind, id, data)
-	e.said.Write(text)
+	e.saying().Write(text)
 	return err
+}
+
+// pieces are what streams have said in and sent: one that is silent holds none of them.
+var pieces = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// saying is where this stream says what it sends next.
+func (e *eventStream) saying() *bytes.Buffer {
+	if e.said == nil {
+		e.said = pieces.Get().(*bytes.Buffer)
+	}
+	return e.said
 }
 
 // write makes the text of an event.
@@ -263,7 +275,7 @@ func write(kind string, id uint64, data any) ([]byte, error) {
 // time. The deadline for that is put off seldom, as it costs as much as a write, and always
 // before it passes: over HTTP/2 one that passes ends a stream on which nothing happens.
 func (e *eventStream) send() error {
-	if e.said.Len() == 0 {
+	if e.said == nil {
 		return nil
 	}
 	if now := time.Now(); e.ends.Sub(now) < e.desk.Patience/2 {
@@ -273,8 +285,9 @@ func (e *eventStream) send() error {
 		}
 	}
 	_, err := e.said.WriteTo(e.w)
-	if e.said.Cap() > maxSaid {
-		e.said = bytes.Buffer{} // a stream that is silent holds little
+	if err == nil && e.said.Cap() <= 2*maxSaid {
+		pieces.Put(e.said) // it is empty
 	}
+	e.said = nil
 	return errors.Join(err, e.rc.Flush())
 }

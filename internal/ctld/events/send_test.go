@@ -2,9 +2,11 @@ package events
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +64,39 @@ func TestSend(t *testing.T) {
 			t.Errorf("the deadlines are after %v, want %v", got, want)
 		}
 	})
+}
+
+// TestPieces: what streams say in is shared by all, and each sends its own alone; one that is silent holds nothing.
+func TestPieces(t *testing.T) {
+	streams := make([]*eventStream, 3)
+	answers := make([]*httptest.ResponseRecorder, len(streams))
+	for i := range streams {
+		answers[i] = httptest.NewRecorder()
+		w := &recorded{ResponseRecorder: answers[i]}
+		streams[i] = &eventStream{desk: &Source{Patience: time.Minute}, w: w, rc: http.NewResponseController(w)}
+	}
+	var want [3]string
+	for turn := range uint64(20) {
+		for i, e := range streams {
+			if err := e.say(fmt.Sprint("of", i), turn, strings.Repeat("x", 40*i)); err != nil {
+				t.Fatal(err)
+			}
+			want[i] += fmt.Sprintf("id: %d\nevent: of%d\ndata: %q\n\n", turn, i, strings.Repeat("x", 40*i))
+		}
+		for i, e := range streams {
+			if int(turn)%3 == i { // two say more before they send
+				continue
+			}
+			if err := e.send(); err != nil || e.said != nil {
+				t.Fatalf("stream %d holds %v, %v", i, e.said, err)
+			}
+		}
+	}
+	for i, e := range streams {
+		if err := e.send(); err != nil || answers[i].Body.String() != want[i] {
+			t.Errorf("stream %d: %v, sent\n%s\nwant\n%s", i, err, answers[i].Body, want[i])
+		}
+	}
 }
 
 // TestPatience: a stream that pings puts off its deadline in time.
