@@ -94,6 +94,17 @@ func (c *commonClock) hear(nowMS int64) {
 	c.kept, c.keptAt = ahead, c.steady // else a full disk would be asked with each entry
 }
 
+// hearOf is hear of what is not agreed on yet. Of the very first it is not known whether it ever will be: who takes another
+// one's place then goes on by its own clock, and nobody may come back to the one before.
+func (c *commonClock) hearOf(nowMS int64) {
+	c.mu.Lock()
+	first := c.nowMS == 0
+	c.mu.Unlock()
+	if !first {
+		c.hear(nowMS)
+	}
+}
+
 // notBefore is where the clock of who led last has come to, by the time that has passed
 // here since it was heard of; 0 where nothing was.
 func (c *commonClock) notBefore() int64 {

@@ -34,9 +34,14 @@ func TestHeard(t *testing.T) {
 	if got := m.clock.notBefore(); got != 0 {
 		t.Errorf("the clock has come to %d before anything was heard", got)
 	}
+	m.Hear(entryAt(3_600_000))
+	if got := m.clock.notBefore(); got != 0 {
+		t.Errorf("by the first entry, which may never be agreed on, it has come to %d", got)
+	}
+	m.clock.hear(500) // one is applied
 	m.Hear(entryAt(1000))
 	s.at += 10 * time.Second
-	m.Hear(entryAt(1000)) // it is applied
+	m.Hear(entryAt(1000)) // it comes again
 	m.Hear(&raft.Log{Type: raft.LogNoop})
 	if got := m.clock.notBefore(); got != 11_000 {
 		t.Errorf("the clock has come to %d, want 11000", got)
@@ -69,7 +74,7 @@ func TestHeardBeforeRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), heardFile)
 			s := &steadyClock{time.Hour}
-			s.started(path, "boot").Hear(entryAt(started))
+			s.started(path, "boot").clock.hear(started)
 			if c.file != "" {
 				if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
 					t.Fatal(err)
@@ -78,7 +83,7 @@ func TestHeardBeforeRestart(t *testing.T) {
 			s.at += away * time.Millisecond
 			m := s.started(path, c.boot)
 			for _, nowMS := range c.came {
-				m.Hear(entryAt(nowMS))
+				m.clock.hear(nowMS)
 			}
 			if diff := cmp.Diff(c.want, m.clock.notBefore()); diff != "" {
 				t.Errorf("the clock has come to (-want +got):\n%s", diff)
@@ -93,19 +98,19 @@ func TestHeardIsKeptSeldom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), heardFile)
 	s := &steadyClock{time.Hour}
 	m := s.started(path, "boot")
-	m.Hear(entryAt(1))
+	m.clock.hear(1)
 	first, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range int64(3600) {
-		m.Hear(entryAt(n * 1000))
+		m.clock.hear(n * 1000)
 	}
 	if now, err := os.Stat(path); err != nil || !os.SameFile(first, now) {
 		t.Errorf("it was written again at once: %v", err)
 	}
 	s.at += keepEvery
-	m.Hear(entryAt(3_600_000))
+	m.clock.hear(3_600_000)
 	s.at += time.Minute
 	if got := s.started(path, "boot").clock.notBefore(); got != 3_660_000 {
 		t.Errorf("the clock has come to %d after a restart, want 3660000", got)

@@ -145,7 +145,7 @@ func (m *Machine) apply(l *raft.Log) error {
 	if err := st.Apply(l.Index, shownBy(l), l.Data[entryHeader:]); err != nil {
 		return err
 	}
-	m.Hear(l)
+	m.clock.hear(shownBy(l))
 	return nil
 }
 
@@ -153,7 +153,7 @@ func (m *Machine) apply(l *raft.Log) error {
 // disk: until it is applied, much time may pass in which nobody leads.
 func (m *Machine) Hear(l *raft.Log) {
 	if l.Type == raft.LogCommand && len(l.Data) >= entryHeader && l.Data[0] == entryVersion {
-		m.clock.hear(shownBy(l))
+		m.clock.hearOf(shownBy(l))
 	}
 }
 
