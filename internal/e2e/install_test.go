@@ -19,8 +19,8 @@ func TestInitAndJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, dir: dir, api: &client.Client{Address: "unix://" + dir + "/gctld.sock", Timeout: patience}}
-	s.ctld = &daemon{s: s, name: "gctld", program: "gctld", config: dir + "/etc/gctld.yaml", log: dir + "/gctld.log"}
+	s := &site{t: t, dir: dir, bin: bin, api: &client.Client{Address: "unix://" + dir + "/gctld.sock", Timeout: patience}}
+	s.ctld = &daemon{s: s, name: "gctld", program: "gctld", bin: bin, config: dir + "/etc/gctld.yaml", log: dir + "/gctld.log"}
 	t.Cleanup(s.close)
 
 	init := []string{"init", "--config", s.ctld.config}
@@ -51,7 +51,7 @@ func TestInitAndJoin(t *testing.T) {
 		n := s.nodeName(i)
 		config := filepath.Join(dir, "etc", n+".yaml")
 		if i == len(s.nodes) {
-			s.nodes = append(s.nodes, &daemon{s: s, name: n, program: "gnoded", config: config, log: filepath.Join(dir, n+".log")})
+			s.nodes = append(s.nodes, &daemon{s: s, name: n, program: "gnoded", bin: bin, config: config, log: filepath.Join(dir, n+".log")})
 		}
 		return s.run("gnoded", append([]string{"join", "--config", config, "--name", n, "--state-dir", filepath.Join(dir, n), address}, more...)...)
 	}

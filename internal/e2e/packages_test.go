@@ -27,7 +27,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{site: &site{t: t, dir: dir}}
+	m := &machine{site: &site{t: t, dir: dir, bin: bin}}
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
