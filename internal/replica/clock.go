@@ -21,10 +21,11 @@ type commonClock struct {
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	path   string        // of what is kept; "": nothing
-	nowMS  int64         // heard last; 0: nothing was
-	steady time.Duration // when it came, which may be long before it was agreed on
-	kept   time.Duration // by how much it was ahead of the clock from boot
+	path   string                  // of what is kept; "": nothing
+	nowMS  int64                   // heard last; 0: nothing was
+	steady time.Duration           // when it came, which may be long before it was agreed on
+	first  map[int64]time.Duration // when those came of which none was agreed on, by what they show
+	kept   time.Duration           // by how much it was ahead of the clock from boot
 	keptAt time.Duration
 }
 
@@ -79,6 +80,10 @@ func (c *commonClock) hear(nowMS int64) {
 		return
 	}
 	c.nowMS, c.steady = nowMS, c.read()
+	if came, ok := c.first[nowMS]; ok {
+		c.steady = came
+	}
+	c.first = nil
 	ahead := time.Duration(nowMS)*time.Millisecond - c.steady
 	if c.path == "" || c.boot == "" || (ahead-c.kept).Abs() < keepOff || (c.keptAt != 0 && c.steady-c.keptAt < keepEvery) {
 		return
@@ -94,11 +99,20 @@ func (c *commonClock) hear(nowMS int64) {
 	c.kept, c.keptAt = ahead, c.steady // else a full disk would be asked with each entry
 }
 
+// maxFirst bounds the entries of which it is kept when they came before any was agreed on.
+const maxFirst = 256
+
 // hearOf is hear of what is not agreed on yet. Of the very first it is not known whether it ever will be: who takes another
-// one's place then goes on by its own clock, and nobody may come back to the one before.
+// one's place then goes on by its own clock, and nobody may come back to the one before. Where it is, time counts from when it came.
 func (c *commonClock) hearOf(nowMS int64) {
 	c.mu.Lock()
 	first := c.nowMS == 0
+	if first && len(c.first) < maxFirst {
+		if c.first == nil {
+			c.first = map[int64]time.Duration{}
+		}
+		c.first[nowMS] = c.read()
+	}
 	c.mu.Unlock()
 	if !first {
 		c.hear(nowMS)

@@ -38,10 +38,15 @@ func TestHeard(t *testing.T) {
 	if got := m.clock.notBefore(); got != 0 {
 		t.Errorf("by the first entry, which may never be agreed on, it has come to %d", got)
 	}
-	m.clock.hear(500) // one is applied
-	m.Hear(entryAt(1000))
-	s.at += 10 * time.Second
-	m.Hear(entryAt(1000)) // it comes again
+	m.Hear(entryAt(500))
+	s.at += time.Second
+	m.clock.hear(500) // it is applied
+	if got := m.clock.notBefore(); got != 1500 {
+		t.Errorf("by one that came a second before it was agreed on it has come to %d, want 1500", got)
+	}
+	m.Hear(entryAt(2000))
+	s.at += 9 * time.Second
+	m.Hear(entryAt(2000)) // it comes again
 	m.Hear(&raft.Log{Type: raft.LogNoop})
 	if got := m.clock.notBefore(); got != 11_000 {
 		t.Errorf("the clock has come to %d, want 11000", got)
