@@ -148,7 +148,7 @@ func (t *Table) All() iter.Seq[*Job] { return t.from(0) }
 func (t *Table) from(n job.Number) iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		for _, pg := range t.pagesFrom(n) {
-			for _, j := range pg.jobs {
+			for _, j := range pg.jobs[:] { // no copy of the page
 				if j != nil && !yield(j) {
 					return
 				}

@@ -143,7 +143,9 @@ func (c Change) Refuse(j *state.Job, operator bool) *state.Refusal {
 	case l > j.LimitNow() && !operator:
 		return &state.Refusal{Code: state.Denied, Message: fmt.Sprintf("job %d has a time limit of %s: only an operator may raise it", j.Number, job.Duration(j.LimitNow()/sched.Second)), Hint: "use a shorter one"}
 	case l > 0 && (j.First > 0 || !j.State.Pending()) && j.Request.LimitScope == job.LimitJob:
-		return conflict("the time limit of job %d counts over all its tries and cannot be changed once it has run", j.Number)
+		r := conflict("the time limit of job %d counts over all its tries and cannot be changed once it has run", j.Number)
+		r.Hint = "cancel it, and submit it anew with the limit that it needs"
+		return r
 	}
 	if r := c.refuseLimitMin(j, conflict); r != nil {
 		return r
