@@ -170,10 +170,13 @@ func (s *site) leavesNothing() {
 	if gone, err := cgroups.Sweep(base.CgroupPrefix(), func(string) bool { return false }); err != nil || len(gone) > 0 {
 		s.t.Errorf("cgroups without a rank: %v %v", gone, err)
 	}
-	for name, mark := range linksMarked(s.t, "") {
-		if strings.HasPrefix(name, netns.Interfaces(s.cfg.Name)) && !strings.HasPrefix(mark, "ahead-") { // which is no rank's, and goes with the daemon
-			s.t.Errorf("network interface %s of %q", name, mark)
+	until(s.t, "end of all networks of ranks", func() bool { // they are taken away together
+		for name, mark := range linksMarked(s.t, "") {
+			if strings.HasPrefix(name, netns.Interfaces(s.cfg.Name)) && !strings.HasPrefix(mark, "ahead-") { // which is no rank's, and goes with the daemon
+				return false
+			}
 		}
-	}
+		return true
+	})
 	until(s.t, "end of all shims", func() bool { return len(shims(s.cfg.StateDir)) == 0 })
 }

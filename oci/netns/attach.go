@@ -237,45 +237,30 @@ func (n *Network) configure(p *pair, addr netip.Addr) error {
 	return nil
 }
 
-// Detach takes an owner's network away, at once and with all its connections,
-// its ports out of the published ones, and closes its tunnel. Without any it does nothing. Calls
+// Detach takes owners' networks away with all their connections, their ports out of the
+// published ones, and closes their tunnels. For owners without any it does nothing. Calls
 // for one owner must not overlap.
-func (n *Network) Detach(owner string) error {
+func (n *Network) Detach(owners ...string) error {
+	var errs []error
+	var links []string
 	n.mu.Lock()
-	errPorts := errors.Join(n.unpublish(owner), n.dismiss(owner))
-	name, ok := n.attached[owner]
-	n.mu.Unlock()
-	if !ok {
-		return errPorts
+	for _, o := range owners {
+		errs = append(errs, n.unpublish(o), n.dismiss(o))
+		if link, ok := n.attached[o]; ok {
+			links = append(links, link)
+		}
 	}
+	n.mu.Unlock()
 	// It takes the kernel long, and others need not wait for it.
-	if err := n.remove(name); err != nil {
-		return errors.Join(errPorts, err)
+	if err := n.remove(links...); err != nil {
+		return errors.Join(append(errs, err)...)
 	}
 	n.mu.Lock()
-	delete(n.attached, owner)
-	n.mu.Unlock()
-	return errPorts
-}
-
-// remove deletes an interface of the host with its other end and its routes. It has a
-// socket of its own: the kernel answers when nobody can see the interface any more, some
-// tens of milliseconds later, and takes away together those that are asked for meanwhile.
-func (n *Network) remove(name string) error {
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return fmt.Errorf("remove interface %s: %w", name, err)
+	defer n.mu.Unlock()
+	for _, o := range owners {
+		delete(n.attached, o)
 	}
-	defer h.Close()
-	link, err := h.LinkByName(name)
-	if err == nil {
-		err = h.LinkDel(link)
-	}
-	// A namespace that nobody holds any more takes its interfaces along.
-	if gone := (netlink.LinkNotFoundError{}); err == nil || errors.As(err, &gone) || errors.Is(err, unix.ENODEV) {
-		return nil
-	}
-	return fmt.Errorf("remove interface %s: %w", name, err)
+	return errors.Join(errs...)
 }
 
 // Keep says that an owner is to be kept by Sweep, with its ports and, unless g

@@ -3,6 +3,7 @@ package netns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -249,6 +250,23 @@ func TestDetachEndsConnectionsAndFreesTheAddress(t *testing.T) {
 	}
 }
 
+// Networks that are taken away together go all, also when one went by itself, and nobody
+// else's with them.
+func TestDetachTogether(t *testing.T) {
+	one, two := openNetwork(t, Config{Node: "one"}), openNetwork(t, Config{Node: "two"})
+	for _, owner := range []string{"a", "b", "c", "stays"} {
+		attach(t, one, owner)
+	}
+	attach(t, two, "a")
+	must(t, netlink.LinkDel(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: one.attached["b"]}}))
+	stay := []string{one.attached["stays"], two.attached["a"]}
+	must(t, one.Detach("a", "b", "unknown", "c"))
+	if diff := cmp.Diff(stay, ours(t)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	must(t, one.Detach())
+}
+
 // Two nodes of one machine share a subnet without having an address twice.
 func TestTwoNodes(t *testing.T) {
 	one, two := openNetwork(t, Config{Node: "one"}), openNetwork(t, Config{Node: "two"})
@@ -369,6 +387,38 @@ func TestMTUOfUplink(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// BenchmarkDetach is for 64 networks, one after the other and together.
+func BenchmarkDetach(b *testing.B) {
+	n := openNetwork(b, Config{})
+	var owners []string
+	for i := range 64 {
+		owners = append(owners, fmt.Sprint(i))
+	}
+	alone := func() {
+		for _, o := range owners {
+			must(b, n.Detach(o))
+		}
+	}
+	for name, detach := range map[string]func(){"alone": alone, "together": func() { must(b, n.Detach(owners...)) }} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				var spaces []*os.File
+				for _, o := range owners {
+					a, err := n.Attach(o, nil, nil)
+					must(b, err)
+					spaces = append(spaces, a.Namespace)
+				}
+				b.StartTimer()
+				detach()
+				for _, ns := range spaces {
+					ns.Close()
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkAttach(b *testing.B) {

@@ -51,8 +51,11 @@ func (n *Network) Join(id job.RankID, o *api.RunOrder, ids userns.Map) (*Attachm
 		return nil, nil, err
 	}
 	a := &Attachment{net: n.own, at: at, gang: g}
-	if g != nil {
+	switch {
+	case g != nil:
 		a.names = names(int(id.Rank), o)
+	case len(o.Spec.Request.Docker.PortMappings) == 0: // nobody outside knows it: its end need not be at once
+		n.leaving.hold(id.String(), at.Namespace)
 	}
 	err = a.listen(n, o.Spec.Request.Docker.PortMappings)
 	if err == nil {
@@ -68,6 +71,7 @@ func (n *Network) Join(id job.RankID, o *api.RunOrder, ids userns.Map) (*Attachm
 
 // attach takes a network that was made ahead, or makes one.
 func (n *Network) attach(owner string, ids userns.Map, g *netns.Gang) (*netns.Attached, *os.File, error) {
+	n.leaving.begin(owner)
 	if g == nil {
 		defer n.ahead.used(ids)
 		if s := n.ahead.take(ids); s != nil {
@@ -80,7 +84,7 @@ func (n *Network) attach(owner string, ids userns.Map, g *netns.Gang) (*netns.At
 		}
 	}
 	made, at, err := attachNew(n.own, owner, ids, g)
-	if errors.Is(err, netns.ErrFull) && n.ahead.clear() {
+	if errors.Is(err, netns.ErrFull) && (n.leaving.clear() || n.ahead.clear()) {
 		made, at, err = attachNew(n.own, owner, ids, g)
 	}
 	return at, made.User, err

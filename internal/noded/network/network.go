@@ -19,6 +19,7 @@ type Network struct {
 	node     string
 	own      *netns.Network // nil: jobs cannot have one of their own
 	ahead    ahead
+	leaving  leaving
 	why      string // so
 	settings config.NetworkSettings
 	noHost   bool
@@ -54,6 +55,7 @@ func Open(c *config.Config, address string, log *slog.Logger, holder Holder) (*N
 	switch {
 	case err == nil:
 		n.ahead = ahead{own: n.own, most: c.Launches, log: log}
+		n.leaving = leaving{detach: n.own.Detach, log: log}
 		if n.address, n.noGangs = gangAddress(address); n.noGangs != nil {
 			log.Warn("jobs on several nodes cannot run here, unless they may use the node's network", "error", n.noGangs)
 		} else if err := netns.ProbeTogether(); err != nil {
@@ -116,6 +118,7 @@ func (n *Network) Close(running int) error {
 		return nil
 	}
 	n.ahead.close()
+	n.leaving.close()
 	n.own.Close()
 	if !n.swept || running > 0 {
 		return nil
@@ -156,10 +159,10 @@ func (n *Network) Sweep(running map[job.RankID]Kept) ([]string, error) {
 // whether anything was.
 func (n *Network) Ensure() (repaired bool, err error) { return n.own.Ensure() }
 
-// Detach removes what the host has of an ended rank's network. The kernel takes
-// its time for it, and does so by itself too.
+// Detach removes what the host has of an ended rank's network, or will do so within a
+// second, together with others'. The kernel takes its time for it, and does so by itself too.
 func (n *Network) Detach(id job.RankID) error {
-	if n.own == nil {
+	if n.own == nil || n.leaving.leave(id.String()) {
 		return nil
 	}
 	return n.own.Detach(id.String())
