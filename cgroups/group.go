@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -166,51 +165,6 @@ func (g *Group) killOnce() ([]int, error) {
 		}
 	}
 	return pids, g.thaw()
-}
-
-// thaw lets the group and each group below it run: on v1 a frozen process does
-// not die, and a subgroup that was frozen itself does not follow its parent.
-func (g *Group) thaw() error {
-	dir, ok := g.host.dir("freezer", g.path)
-	if !ok || g.host.Mode == V2 {
-		return nil
-	}
-	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if gone(err) {
-			return nil
-		}
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		err = os.WriteFile(filepath.Join(p, "freezer.state"), []byte("THAWED"), 0)
-		if err != nil && !gone(err) {
-			return fmt.Errorf("thaw: %w", err)
-		}
-		return nil
-	})
-}
-
-// Freeze stops (true) or continues (false) every process of the group.
-func (g *Group) Freeze(on bool) error {
-	dir, ok := g.host.dir("freezer", g.path)
-	if !ok {
-		return fmt.Errorf("freeze cgroup %s: no freezer controller on this host", g.path)
-	}
-	file, state := "freezer.state", "THAWED"
-	if on {
-		state = "FROZEN"
-	}
-	if g.host.Mode == V2 {
-		file, state = "cgroup.freeze", "0"
-		if on {
-			state = "1"
-		}
-	}
-	err := os.WriteFile(filepath.Join(dir, file), []byte(state), 0)
-	if err != nil && !(gone(err) && !on) {
-		return fmt.Errorf("freeze cgroup %s: %w", g.path, err)
-	}
-	return nil
 }
 
 // Remove deletes the group, and the groups below it, from every hierarchy. A

@@ -334,14 +334,9 @@ func (c *Container) Exec(req wire.ExecRequest, files wire.ExecStdio) (*wire.Exec
 // annexTimeout bounds how long one may take to begin: what it mounts may be far away.
 const annexTimeout = 2 * time.Minute
 
-// Pause freezes the container's processes; Resume lets them go on.
-func (c *Container) Pause() error {
-	return c.call(context.Background(), wire.Request{Op: wire.OpPause})
-}
-
-// Resume undoes Pause.
-func (c *Container) Resume() error {
-	return c.call(context.Background(), wire.Request{Op: wire.OpResume})
+// Stand makes the container's processes stand still, or go on, if they do not.
+func (c *Container) Stand(still bool) error {
+	return wire.UnlessSo(c.call(context.Background(), wire.Request{Op: wire.Stand(still)}))
 }
 
 // Update changes the limits that are set in l and keeps the others.

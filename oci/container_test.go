@@ -378,7 +378,7 @@ func TestPauseStatsUpdate(t *testing.T) {
 	if phase, _ := s.Phase(); phase != wire.PhaseRunning {
 		poll(t, "running phase", func() bool { p, _ := s.Phase(); return p == wire.PhaseRunning })
 	}
-	if err := s.Pause(); err != nil {
+	if err := s.Stand(true); err != nil {
 		t.Fatal(err)
 	}
 	first, err := s.Stats()
@@ -389,7 +389,7 @@ func TestPauseStatsUpdate(t *testing.T) {
 	if err != nil || second.CPUNanos != first.CPUNanos || first.MemoryBytes == 0 || first.Pids == 0 {
 		t.Errorf("paused: %+v, then %+v, %v", first, second, err)
 	}
-	if err := s.Resume(); err != nil {
+	if err := s.Stand(false); err != nil {
 		t.Fatal(err)
 	}
 	poll(t, "more cpu time", func() bool { st, err := s.Stats(); return err == nil && st.CPUNanos > first.CPUNanos })
@@ -400,7 +400,7 @@ func TestPauseStatsUpdate(t *testing.T) {
 	if err != nil || !strings.Contains(string(status), "Cpus_allowed_list:\t0\n") {
 		t.Errorf("cpus were not changed: %v", err)
 	}
-	if err := s.Pause(); err != nil {
+	if err := s.Stand(true); err != nil {
 		t.Fatal(err)
 	}
 	// A frozen container has to die too.

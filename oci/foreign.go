@@ -173,8 +173,12 @@ func (f *foreign) do(what func() error) (err error) {
 	return err
 }
 
-func (f *foreign) pause() error  { return f.do(f.box.Pause) }
-func (f *foreign) resume() error { return f.do(f.box.Resume) }
+func (f *foreign) stand(still bool) error {
+	if !f.box.Kind.Sandboxed() {
+		return f.s.group.Freeze(still)
+	}
+	return f.do(func() error { return f.box.Stand(still) })
+}
 
 func (f *foreign) signal(sig syscall.Signal) error {
 	if !f.box.Kind.Sandboxed() {

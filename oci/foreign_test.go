@@ -118,7 +118,7 @@ func TestForeignLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("314572800", "0-1")
-		if err := s.Pause(); err != nil {
+		if err := s.Stand(true); err != nil {
 			t.Fatal(err)
 		}
 		used := func() uint64 {
@@ -138,7 +138,7 @@ func TestForeignLimits(t *testing.T) {
 			last = now
 			return still == 20
 		})
-		if err := s.Resume(); err != nil {
+		if err := s.Stand(false); err != nil {
 			t.Fatal(err)
 		}
 		before := used()

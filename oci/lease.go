@@ -32,7 +32,7 @@ func (s *shim) overLimit(sig syscall.Signal) error {
 	if stopped && sig != unix.SIGKILL {
 		return nil
 	}
-	_ = all(s).resume() // else it would never know; most are not paused
+	_ = all(s).stand(false) // else it would never know; most are not paused
 	return s.stop(sig)
 }
 

@@ -194,8 +194,7 @@ func (o *own) run(p *libcontainer.Process) error {
 
 func (o *own) signal(sig syscall.Signal) error { return o.s.signalTree(sig) }
 func (o *own) hangUp(p process)                { o.s.hangUpSession(p) }
-func (o *own) pause() error                    { return o.c.Pause() }
-func (o *own) resume() error                   { return o.c.Resume() }
+func (o *own) stand(still bool) error          { return o.s.group.Freeze(still) }
 func (o *own) oom() (<-chan struct{}, error)   { return o.c.NotifyOOM() }
 func (o *own) root() (string, error)           { return o.s.rootOfFirst() }
 func (o *own) destroy() error                  { return o.c.Destroy() }

@@ -332,12 +332,11 @@ func (p *several) named(name string) (*shim, error) {
 	}
 }
 
-func (p *several) pause() error  { return p.freeze(true) }
-func (p *several) resume() error { return p.freeze(false) }
-
-func (p *several) freeze(on bool) error {
-	if p.Pause(on) {
-		return errors.New("the container is so already")
+func (p *several) stand(still bool) error {
+	p.Pause(still)
+	err := p.s.group.Freeze(still)
+	if err != nil && still {
+		p.Pause(false)
 	}
-	return p.s.group.Freeze(on)
+	return err
 }

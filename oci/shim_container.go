@@ -36,8 +36,8 @@ type container interface {
 	signal(syscall.Signal) error
 	// hangUp ends a process that exec began, with its session.
 	hangUp(process)
-	pause() error
-	resume() error
+	// stand makes all processes stand still, or go on.
+	stand(still bool) error
 	// set changes the limits that are set in l.
 	set(l cgroups.Limits) error
 	// oom is a channel with a hint whenever the memory limit may have killed. It
@@ -232,8 +232,7 @@ func (s *shim) box() container {
 // all is what is done to all programs of the container that run.
 func all(s *shim) interface {
 	signal(syscall.Signal) error
-	pause() error
-	resume() error
+	stand(still bool) error
 	set(l cgroups.Limits) error
 } {
 	s.mu.Lock()

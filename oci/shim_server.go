@@ -239,10 +239,8 @@ func (s *shim) manage(req wire.Request) error {
 		return err
 	}
 	switch {
-	case req.Op == wire.OpPause:
-		return all(s).pause()
-	case req.Op == wire.OpResume:
-		return all(s).resume()
+	case req.Op == wire.OpPause, req.Op == wire.OpResume:
+		return all(s).stand(req.Op == wire.OpPause)
 	case req.Limits == nil:
 		return errors.New("no limits to set")
 	}

@@ -56,7 +56,7 @@ func (b *box) stats() error {
 }
 
 func (b *box) freeze() error {
-	if err := b.shim.Pause(); err != nil {
+	if err := b.shim.Stand(true); err != nil {
 		return err
 	}
 	if text := b.kernel("freezer.state", "cgroup.events"); text != "FROZEN" && !strings.Contains(text, "frozen 1") {
@@ -70,7 +70,7 @@ func (b *box) freeze() error {
 	if err != nil || second.CPUNanos != first.CPUNanos {
 		return fmt.Errorf("frozen: %+v, then %+v, %v", first, second, err)
 	}
-	if err := b.shim.Resume(); err != nil {
+	if err := b.shim.Stand(false); err != nil {
 		return err
 	}
 	return poll("processor time", func() bool { s, err := b.shim.Stats(); return err == nil && s.CPUNanos > first.CPUNanos })
@@ -167,7 +167,7 @@ func (b *box) killFrozen() error {
 	if err != nil {
 		return err
 	}
-	if err := b.shim.Pause(); err != nil {
+	if err := b.shim.Stand(true); err != nil {
 		return err
 	}
 	pids, err := g.Pids()

@@ -119,13 +119,12 @@ func (p *Pod) Stop(sig syscall.Signal) (errs []error) {
 	return errs
 }
 
-// Pause has no sidecar begin again until it is called with false. Again says that it was so.
-func (p *Pod) Pause(on bool) (again bool) {
+// Pause has no sidecar begin again until it is called with false.
+func (p *Pod) Pause(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	again, p.paused = p.paused == on, on
+	p.paused = on
 	p.poke()
-	return again
 }
 
 func (p *Pod) poke() {

@@ -22,6 +22,8 @@ type Container struct {
 	Runtime
 	ID  string
 	Dir string
+
+	still bool // as Stand left its processes
 }
 
 // What lies in a bundle.
@@ -93,11 +95,22 @@ func setFiles(cmd *exec.Cmd, stdio Stdio) {
 // Start has the first process execute its program.
 func (c *Container) Start() error { return c.do("start", c.ID) }
 
-// Pause stops all processes; Resume lets them go on.
-func (c *Container) Pause() error { return c.do("pause", c.ID) }
-
-// Resume undoes Pause.
-func (c *Container) Resume() error { return c.do("resume", c.ID) }
+// Stand makes all processes stand still, or go on, if they do not: programs refuse what is
+// so already.
+func (c *Container) Stand(still bool) error {
+	if c.still == still {
+		return nil
+	}
+	what := "resume"
+	if still {
+		what = "pause"
+	}
+	err := c.do(what, c.ID)
+	if err == nil {
+		c.still = still
+	}
+	return err
+}
 
 // Kill sends a signal to the first process.
 func (c *Container) Kill(sig syscall.Signal) error {

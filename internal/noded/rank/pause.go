@@ -8,17 +8,11 @@ func (w *watch) pause() {
 		w.tellStanding()
 		return
 	}
-	change, what := w.r.container.Pause, "pause rank"
-	if !*want {
-		change, what = w.r.container.Resume, "let rank go on"
-	}
-	err := change()
-	if err != nil && w.frozen != nil {
-		w.r.log.Error(what, "error", err)
-		w.frozen = nil // tried again at the next change
+	if err := w.r.container.Stand(*want); err != nil {
+		w.r.log.Error("have the rank's processes stand still or go on; trying again", "still", *want, "error", err)
+		w.frozen = nil // tried at the next look
 		return
 	}
-	// Where it was not known, the shim refuses what is so already.
 	w.frozen = want
 	w.tellStanding()
 	w.r.log.Info("rank's processes stand still or go on, as they shall", "still", *want)
@@ -34,7 +28,7 @@ func (w *watch) tellStanding() {
 func (w *watch) thaw() {
 	w.r.state.breakHolds()
 	if w.running && (w.frozen == nil || *w.frozen) {
-		_ = w.r.container.Resume() // refused if it did not stand still
+		_ = w.r.container.Stand(false) // it may have ended, and a kill needs no such thing
 		w.frozen = new(false)
 	}
 }
