@@ -130,13 +130,13 @@ func (b *browser) confirm(label string) {
 	b.click("confirm "+label, "//dialog//button[normalize-space()="+quoted(label)+" and not(@disabled)]")
 }
 
-// click clicks on what is at an XPath. What moves in that moment, as the page says that the network has changed, is missed
-// and clicked on again.
+// click clicks on what is at an XPath. What moves in that moment, or is made anew, as the page says that the network has
+// changed, is missed and clicked on again.
 func (b *browser) click(what, path string) {
 	b.t.Helper()
 	for range 3 {
-		b.text("(() => { const e = document.evaluate(" + strconv.Quote(path) + `, document, null, 9).singleNodeValue; let met = !e
-			e?.addEventListener('click', () => { met = true }, { once: true, capture: true }); window.missed = () => e.isConnected && !met })()`)
+		b.text("(() => { let met = false; const at = () => document.evaluate(" + strconv.Quote(path) + `, document, null, 9).singleNodeValue
+			window.addEventListener('click', e => { met ||= Boolean(at()?.contains(e.target)) }, { capture: true }); window.missed = () => !met })()`)
 		b.do(what, chromedp.Click(path, chromedp.NodeVisible))
 		if b.text("window.missed?.() ?? false") != "true" {
 			return
