@@ -26,7 +26,7 @@ func TestKeptHostile(t *testing.T) {
 		"rights":     {`mkdir -m 0 /tmp/a; touch /tmp/a/b; chmod 0 /tmp; exit 5`, 5, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, b := newSeries(t, "exit 0", func(b *box) { b.req.Limits.Pids = 200 })
+			s, b := newSeries(t, "exit 0", func(b *box) { b.req.Limits.Pids, b.req.Limits.MemoryBytes = 200, 256<<20 }) // so that processes run out, and memory does not
 			b.exit()
 			s.free(true)
 			b = s.next(tc.script, nil)
