@@ -26,8 +26,14 @@ type Stack struct {
 	User   *os.File // user namespace in whose ids the layers show; nil: in their own
 	Upper  string
 	Work   string
+	Again  bool // Upper and Work are mounted again after this
 	Target string
 }
+
+// volatile is the option by which nothing has to be on the disk when the mount goes, or a
+// program asks for it: what was written there goes with the container, and would be written
+// at its end, to be removed. The kernel mounts such directories once.
+const volatile = "volatile"
 
 // Mount mounts a stack on its target. Device nodes in the image do not work
 // there: the store keeps what images bring, and only the container's own /dev
@@ -150,6 +156,11 @@ func mountNew(m Stack) error {
 			return fmt.Errorf("set %s %s: %w", opt[0], opt[1], err)
 		}
 	}
+	if !m.Again {
+		if err := unix.FsconfigSetFlag(fs, volatile); err != nil {
+			return fmt.Errorf("set %s: %w", volatile, err)
+		}
+	}
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return explain(err)
 	}
@@ -204,7 +215,14 @@ func mountOld(m Stack) error {
 		names = append(names, handleName(fd))
 	}
 	opts := "lowerdir=" + strings.Join(names, ":") + ",upperdir=" + escapeOption(m.Upper) + ",workdir=" + escapeOption(m.Work)
-	if err := unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts); err != nil {
+	err := error(unix.EINVAL)
+	if !m.Again {
+		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts+","+volatile)
+	}
+	if errors.Is(err, unix.EINVAL) { // kernels before 5.10 do not know it
+		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts)
+	}
+	if err != nil {
 		return explain(err)
 	}
 	return nil
