@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNotFrozen says that processes went on for longer than Freeze waits.
-var ErrNotFrozen = errors.New("its processes do not stand still: they wait for something in the kernel")
+var ErrNotFrozen = fmt.Errorf("its processes do not stand still within %v: they wait for something in the kernel, or for a processor", freezeTime)
 
 // freezeTime is how long processes may take to stand still: each has to get a processor
 // for a moment, for which many may wait.

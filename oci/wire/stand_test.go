@@ -13,7 +13,7 @@ func TestUnlessSo(t *testing.T) {
 		"pause: the container is so already":                      true,
 		`pause: cannot pause container "1_0.1.0" in state paused`: true,
 		"pause: unable to freeze":                                 false,
-		"pause: freeze cgroup /a: its processes do not stand still: they wait for something in the kernel": false,
+		"pause: freeze cgroup /a: its processes do not stand still within 3s: they wait for something in the kernel, or for a processor": false,
 		"pause: the container does not run": false,
 	} {
 		if err := UnlessSo(errors.New(answer)); (err == nil) != so {

@@ -9,11 +9,13 @@ func (w *watch) pause() {
 		return
 	}
 	if err := w.r.container.Stand(*want); err != nil {
-		w.r.log.Error("have the rank's processes stand still or go on; trying again", "still", *want, "error", err)
-		w.frozen = nil // tried at the next look
+		if !w.told {
+			w.r.log.Error("have the rank's processes stand still or go on; trying again", "still", *want, "error", err)
+		}
+		w.frozen, w.told = nil, true // tried at the next look
 		return
 	}
-	w.frozen = want
+	w.frozen, w.told = want, false
 	w.tellStanding()
 	w.r.log.Info("rank's processes stand still or go on, as they shall", "still", *want)
 }

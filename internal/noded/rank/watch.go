@@ -28,6 +28,7 @@ type watch struct {
 	looking  chan struct{} // full while somebody looks at it
 
 	frozen *bool // as this daemon left the processes; nil: not known
+	told   bool  // that they could not be made to, and are tried
 
 	acted   stopRecord         // the stop that stopping carries out
 	cancel  context.CancelFunc // of stopping; nil: none under way
