@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -72,11 +73,18 @@ func mountShifted(m Stack) error {
 	for _, t := range trees {
 		named.Lower = append(named.Lower, handleName(int(t.Fd())))
 	}
-	if err = mountLayers(named); errors.Is(err, unix.EINVAL) {
-		err = mountAttached(m, trees)
+	if err = mountLayers(named); !errors.Is(err, unix.EINVAL) {
+		return err
 	}
-	return err
+	if err := unmark(m); err != nil {
+		return err
+	}
+	return mountAttached(m, trees)
 }
+
+// unmark takes away the mark by which the kernel mounts directories once: it leaves it at a
+// mount that it refuses, too.
+func unmark(m Stack) error { return os.RemoveAll(filepath.Join(m.Work, "work", "incompat")) }
 
 // mountAttached is for kernels before 6.15, which take no layer from a mount
 // that is nowhere to be seen: each shows beside the target while the stack is mounted. Not
@@ -220,6 +228,9 @@ func mountOld(m Stack) error {
 		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts+","+volatile)
 	}
 	if errors.Is(err, unix.EINVAL) { // kernels before 5.10 do not know it
+		if err := unmark(m); err != nil {
+			return err
+		}
 		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package overlay_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,9 @@ func TestVolatile(t *testing.T) {
 			s.Again = false
 			if err := mount(s); err != nil {
 				t.Fatal(err)
+			}
+			if err := errors.Join(unix.Unmount(s.Target, unix.MNT_DETACH), overlay.Unmark(s), mount(s)); err != nil {
+				t.Fatalf("after a mount that the kernel refused: %v", err)
 			}
 			mounts, err := os.ReadFile("/proc/self/mountinfo")
 			if err != nil {
