@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -27,14 +26,8 @@ type Stack struct {
 	User   *os.File // user namespace in whose ids the layers show; nil: in their own
 	Upper  string
 	Work   string
-	Again  bool // Upper and Work are mounted again after this
 	Target string
 }
-
-// volatile is the option by which nothing has to be on the disk when the mount goes, or a
-// program asks for it: what was written there goes with the container, and would be written
-// at its end, to be removed. The kernel mounts such directories once.
-const volatile = "volatile"
 
 // Mount mounts a stack on its target. Device nodes in the image do not work
 // there: the store keeps what images bring, and only the container's own /dev
@@ -73,18 +66,11 @@ func mountShifted(m Stack) error {
 	for _, t := range trees {
 		named.Lower = append(named.Lower, handleName(int(t.Fd())))
 	}
-	if err = mountLayers(named); !errors.Is(err, unix.EINVAL) {
-		return err
+	if err = mountLayers(named); errors.Is(err, unix.EINVAL) {
+		err = mountAttached(m, trees)
 	}
-	if err := unmark(m); err != nil {
-		return err
-	}
-	return mountAttached(m, trees)
+	return err
 }
-
-// unmark takes away the mark by which the kernel mounts directories once: it leaves it at a
-// mount that it refuses, too.
-func unmark(m Stack) error { return os.RemoveAll(filepath.Join(m.Work, "work", "incompat")) }
 
 // mountAttached is for kernels before 6.15, which take no layer from a mount
 // that is nowhere to be seen: each shows beside the target while the stack is mounted. Not
@@ -164,11 +150,6 @@ func mountNew(m Stack) error {
 			return fmt.Errorf("set %s %s: %w", opt[0], opt[1], err)
 		}
 	}
-	if !m.Again {
-		if err := unix.FsconfigSetFlag(fs, volatile); err != nil {
-			return fmt.Errorf("set %s: %w", volatile, err)
-		}
-	}
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return explain(err)
 	}
@@ -223,17 +204,7 @@ func mountOld(m Stack) error {
 		names = append(names, handleName(fd))
 	}
 	opts := "lowerdir=" + strings.Join(names, ":") + ",upperdir=" + escapeOption(m.Upper) + ",workdir=" + escapeOption(m.Work)
-	err := error(unix.EINVAL)
-	if !m.Again {
-		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts+","+volatile)
-	}
-	if errors.Is(err, unix.EINVAL) { // kernels before 5.10 do not know it
-		if err := unmark(m); err != nil {
-			return err
-		}
-		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts)
-	}
-	if err != nil {
+	if err := unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts); err != nil {
 		return explain(err)
 	}
 	return nil

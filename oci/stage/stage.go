@@ -70,7 +70,7 @@ func (r *Root) Mount() error {
 	if err := errors.Join(os.Chmod(upper, 0o755), os.Chown(upper, r.UID, r.GID), os.Mkdir(r.At, Mode)); err != nil {
 		return err
 	}
-	if err := overlay.Mount(overlay.Stack{Lower: r.Layers, User: r.User, Upper: upper, Work: work, Again: r.Again, Target: r.At}); err != nil {
+	if err := overlay.Mount(overlay.Stack{Lower: r.Layers, User: r.User, Upper: upper, Work: work, Target: r.At}); err != nil {
 		return err
 	}
 	r.mounted = true
