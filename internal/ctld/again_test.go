@@ -59,6 +59,7 @@ func memberConfig(t *testing.T, dir string, i int) site.Config {
 	t.Helper()
 	c := site.Default()
 	c.Dir, c.Socket, c.Listen, c.ReserveMiB = filepath.Join(dir, fmt.Sprint("c", i)), filepath.Join(dir, fmt.Sprint("s", i)), freeAddress(t), 0
+	c.Logs.FreeMiB = 0
 	c.Replica = &site.Replica{Name: fmt.Sprint("c", i), Listen: freeAddress(t), Patience: 5} // others use the machine
 	return c
 }

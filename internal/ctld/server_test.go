@@ -39,7 +39,8 @@ type testSite struct {
 func newSite(t *testing.T, edit func(*site.Config)) *testSite {
 	t.Helper()
 	cfg := site.Default()
-	cfg.Dir, cfg.Socket, cfg.Listen, cfg.ReserveMiB = t.TempDir(), "", "127.0.0.1:0", 0
+	cfg.Dir, cfg.Socket, cfg.Listen = t.TempDir(), "", "127.0.0.1:0"
+	cfg.ReserveMiB, cfg.Logs.FreeMiB = 0, 0 // whatever disk the tests have
 	if edit != nil {
 		edit(&cfg)
 	}

@@ -83,7 +83,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 	if o.listen == "" {
 		o.listen = "127.0.0.1:0"
 	}
-	config := fmt.Sprintf("dir: %s\nsocket: %s\nlisten: %s\nreserveMiB: 64\n%s", o.ctldDir, s.socket(), o.listen, o.ctldConfig)
+	config := fmt.Sprintf("dir: %s\nsocket: %s\nlisten: %s\nreserveMiB: 64\nlogs: {freeMiB: 64}\n%s", o.ctldDir, s.socket(), o.listen, o.ctldConfig)
 	s.ctld = s.newDaemon("gctld", "gctld", config)
 	if !strings.Contains(o.nodeConfig, "images:") {
 		o.nodeConfig += "images: {hosts: [127.0.0.1]}\n" // the tests' registries
