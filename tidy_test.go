@@ -9,7 +9,7 @@ const module = "gbatch/"
 // reason in docs/design.
 var below = map[string][]string{
 	"accounting": {},
-	"deploy":     {},
+	"deploy":     {"oci/atomicfile"},
 	"cgroups":    {},
 	"sched":      {"accounting", "sched/due", "sched/fixed", "sched/licenses", "sched/mix", "sched/nodes", "sched/predict", "sched/spec", "sched/timeline", "sched/words"},
 	"oci/ref":    {},
@@ -71,7 +71,7 @@ var below = map[string][]string{
 		"internal/job/importer/slurm", "internal/cli/exit", "internal/cli/human", "internal/cli/jobs", "internal/cli/manpage", "internal/cli/table"},
 	"internal/ctld/controllers": {"internal/api", "internal/replica", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/loop", "internal/ctld/site", "internal/pki"},
 	"internal/ctld/copies":      {"internal/api", "internal/replica", "internal/ctld/keep", "internal/ctld/trees", "internal/pki", "internal/tree"}, "internal/e2e/crash": {},
-	"internal/ctld": {"internal/replica", "internal/ctld/controllers", "internal/ctld/copies", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/counts",
+	"internal/ctld": {"oci/atomicfile", "internal/replica", "internal/ctld/controllers", "internal/ctld/copies", "internal/api", "internal/control", "internal/ctld/access", "internal/ctld/backup", "internal/ctld/counts",
 		"internal/ctld/events", "internal/ctld/jobs", "internal/ctld/jobstore", "internal/ctld/loop", "internal/ctld/mail",
 		"internal/ctld/meter", "internal/ctld/nodes", "internal/ctld/route", "internal/ctld/rules", "internal/ctld/samples",
 		"internal/ctld/site", "internal/ctld/streams", "internal/ctld/usage", "internal/job", "internal/metrics", "internal/pki",

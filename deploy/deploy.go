@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"gbatch/oci/atomicfile"
 )
 
 // The files as they are in this directory.
@@ -21,7 +23,8 @@ var (
 	Gnoded string
 )
 
-// Write puts a configuration file there. One that is there is kept as path.old.
+// Write puts a configuration file there, which survives a power cut: without it the next start would be of another site. One
+// that is there is kept as path.old.
 func Write(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -29,7 +32,7 @@ func Write(path, text string) error {
 	if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
+	return atomicfile.WriteReadable(path, []byte(text))
 }
 
 // AlreadyThere is the error of a file that is there, and is not replaced unasked.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gbatch/internal/ctld/site"
+	"gbatch/oci/atomicfile"
 )
 
 // Dev is a controller and one node on this machine, in one directory.
@@ -114,7 +115,7 @@ func (d *Dev) Run(ctx context.Context, ready func(addresses []string)) error {
 	return errors.Join(g.Wait(), s.Close())
 }
 
-// write makes a configuration file unless there is one.
+// write makes a configuration file that survives a power cut, unless there is one.
 func (d *Dev) write(path string, t *template.Template) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -123,7 +124,7 @@ func (d *Dev) write(path string, t *template.Template) error {
 	if err := t.Execute(&b, d); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+	if err := atomicfile.WriteReadable(path, b.Bytes()); err != nil { // without it the next start would be of another site
 		return fmt.Errorf("write configuration: %w", err)
 	}
 	return nil

@@ -40,8 +40,13 @@ func TestPowerLoss(t *testing.T) {
 	r.record(initrd, *powerJobs)
 	t.Logf("%d writes; told: %d things", len(r.writes), len(r.told))
 	fate := rand.New(rand.NewPCG(*powerSeed, 0))
-	for left := *powerCuts; left > 0; left -= disksAtOnce {
-		r.look(initrd, min(left, disksAtOnce), fate)
+	first := r.upTo(r.told[0].at) // nothing but this has been waited for by a new site
+	after := []int{first}
+	for len(after) < *powerCuts {
+		after = append(after, r.cutAfter(fate, first, len(after)%2 == 0))
+	}
+	for some := range slices.Chunk(after, disksAtOnce) {
+		r.look(initrd, some, fate)
 	}
 }
 
@@ -145,9 +150,9 @@ func (r *recorded) record(initrd string, jobs int) {
 	}
 }
 
-// cutAfter is after which write the power is lost: each other time just after something was told, when it has just what it needs.
-func (r *recorded) cutAfter(fate *rand.Rand, exact bool) int {
-	first := r.upTo(r.told[0].at)
+// cutAfter is after which write, from the first one on, the power is lost: just after something was told, when it has just what it
+// needs, or after any.
+func (r *recorded) cutAfter(fate *rand.Rand, first int, exact bool) int {
 	if exact {
 		return r.upTo(r.told[fate.IntN(len(r.told))].at)
 	}
@@ -162,14 +167,13 @@ func (r *recorded) upTo(at int64) (n int) {
 	return n
 }
 
-// look has a guest look at n disks.
-func (r *recorded) look(initrd string, n int, fate *rand.Rand) {
+// look has a guest look at the disks that are left after so many writes each.
+func (r *recorded) look(initrd string, after []int, fate *rand.Rand) {
 	g := guest{processors: 1, memory: "3072", options: r.options() + " power=look", patience: 3 * bootTimeout}
-	var after, lost []int
-	for i := range n {
-		after = append(after, r.cutAfter(fate, i%2 == 0))
+	for i := range after {
 		g.devices = append(g.devices, "-drive", fmt.Sprintf("if=none,format=raw,id=d%d,file=%s", i, r.disk(i)), "-device", fmt.Sprintf("virtio-blk-pci,drive=d%d", i))
 	}
+	var lost []int
 	draw := fate.Uint64()
 	g.begin = func() {
 		again := rand.New(rand.NewPCG(draw, 0))
@@ -180,8 +184,8 @@ func (r *recorded) look(initrd string, n int, fate *rand.Rand) {
 	}
 	console := strings.ReplaceAll(string(boot(r.t, initrd, g)), "\r", "")
 	parts := strings.Split(console, "power-disk ")[1:]
-	if len(parts) != n {
-		r.t.Fatalf("the guest looked at %d disks of %d:\n%s", len(parts), n, console)
+	if len(parts) != len(after) {
+		r.t.Fatalf("the guest looked at %d disks of %d:\n%s", len(parts), len(after), console)
 	}
 	for i, part := range parts {
 		r.t.Run(fmt.Sprintf("after %d of %d writes, %d lost", after[i], len(r.writes), lost[i]), func(t *testing.T) { r.compare(t, after[i], part) })
