@@ -31,7 +31,7 @@ type about struct {
 	meters    *meter.Meters
 	streams   *streams.Hub
 	pin       string
-	listeners func() []net.Listener
+	listeners []net.Listener
 }
 
 type statusInput struct{}
@@ -58,7 +58,7 @@ func (s *about) site(context.Context, *siteInput) (*api.Site, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Policy.QOS)) {
 		out.QOS = append(out.QOS, api.SiteQOS{Name: name, Priority: c.Policy.QOS[name].Priority, Preempts: c.Policy.QOS[name].Preempts, RunsAlone: c.Policy.QOS[name].RunsAlone})
 	}
-	for _, ln := range s.listeners() {
+	for _, ln := range s.listeners {
 		if ln.Addr().Network() != "unix" {
 			out.Address = site.Address(*c, ln.Addr().String(), out.Pin)
 			out.Page = site.PageAddress(*c, ln.Addr().String()) + web.Base

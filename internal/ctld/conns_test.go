@@ -18,7 +18,7 @@ func TestIdleConnections(t *testing.T) {
 	s := newSite(t, func(c *site.Config) { c.Connections = site.Connections{Total: 256, PerAddress: 20} })
 	ann := s.user("ann")
 	m := s.joined("n1")
-	_, address, err := net.SplitHostPort(s.server.lns[1].Addr().String())
+	_, address, err := net.SplitHostPort(s.server.front.lns[1].Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func TestEventsOfNodes(t *testing.T) {
 func TestEventsNeverRead(t *testing.T) {
 	s := newSite(t, func(c *site.Config) { c.Limits.PerUser.Streams = 1 })
 	s.server.changes.Patience = 200 * time.Millisecond
-	conn, err := net.Dial("unix", s.server.lns[0].Addr().String()) // it holds less than a TCP connection
+	conn, err := net.Dial("unix", s.server.front.lns[0].Addr().String()) // it holds less than a TCP connection
 	if err != nil {
 		t.Fatal(err)
 	}

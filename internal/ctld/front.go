@@ -2,6 +2,7 @@ package ctld
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,24 +14,36 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gbatch/internal/api"
 	"gbatch/internal/ctld/conns"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
 )
 
-// front is where one of several controllers is reached while it follows, and then, when it leads. What came while it followed, and has or is about
+// front is where a controller is reached before it can answer, and then. One of several follows before: what came meanwhile, and has or is about
 // to have a connection, keeps that: all nodes come when who led has died, and would else have to come twice. So does what comes
 // while it leads: one that has no processor for a moment leads no more, and may be the next that does.
+//
+// One that is alone reads its records before, a second for some 50,000 jobs. Who is refused a connection meanwhile tries again and again, and all
+// nodes would make theirs only then.
 type front struct {
 	lns    []net.Listener
 	table  *conns.Table
 	srv    *http.Server
-	refers http.Handler
+	before http.Handler // of who asks while this controller does not answer
 
 	leads atomic.Pointer[leading]
+	began chan struct{} // closed when it first answers
 	rules atomic.Pointer[func() *site.Config]
 	down  context.Context // done when one of the listeners has ended
-	end   func() error    // ends all, once
+	end   func() error    // ends all; what went wrong is said once
+}
+
+// reach is how a front is reached.
+type reach struct {
+	listen    func() ([]net.Listener, error) // the socket and the network
+	conf      func() *site.Config
+	authority *pki.Authority
 }
 
 // leading is who answers while this controller leads.
@@ -43,16 +56,18 @@ type leading struct {
 	over chan struct{}                         // closed when none is, and none comes any more; nil: some come
 }
 
-// openFront listens at the addresses of a controller, and has it refer who asks to another one.
-func openFront(c *site.Config, refers http.Handler, authority *pki.Authority, log *slog.Logger) (*front, error) {
-	f := &front{refers: refers}
-	conf := func() *site.Config { return c }
-	f.rules.Store(&conf)
+// openFront listens, and has others answer who asks until this controller does; nil: they wait for it.
+func openFront(by reach, before http.Handler, log *slog.Logger) (*front, error) {
+	f := &front{before: before, began: make(chan struct{})}
+	if before == nil {
+		f.before = http.HandlerFunc(f.wait)
+	}
+	f.rules.Store(&by.conf)
 	var err error
 	if f.table, err = newTable(f.bounds, log); err != nil {
 		return nil, err
 	}
-	lns, err := listenAt(*c, log)
+	lns, err := by.listen()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +76,7 @@ func openFront(c *site.Config, refers http.Handler, authority *pki.Authority, lo
 	f.down = down
 	for i, ln := range lns {
 		if ln = f.table.Listen(ln); i > 0 {
-			ln = conns.TLS(ln, authority.ServerTLS())
+			ln = conns.TLS(ln, by.authority.ServerTLS())
 		}
 		f.lns = append(f.lns, ln)
 		g.Go(func() error { // ends with the server
@@ -71,15 +86,19 @@ func openFront(c *site.Config, refers http.Handler, authority *pki.Authority, lo
 			return nil
 		})
 	}
-	f.end = sync.OnceValue(func() error { return errors.Join(f.srv.Close(), g.Wait()) })
+	var once sync.Once
+	f.end = func() (err error) {
+		once.Do(func() { err = errors.Join(f.srv.Close(), g.Wait()) })
+		return err
+	}
 	return f, nil
 }
 
-// bounds are those of a controller that leads. One that follows asks nobody who they are, so that nodes are no more to it than others.
+// bounds are those of a controller that answers. Before that it asks nobody who they are, so that nodes are no more to it than others.
 func (f *front) bounds() conns.Bounds {
 	b := boundsOf((*f.rules.Load())())
 	if f.leads.Load() == nil {
-		b.PerAddress = 0
+		b.PerAddress, b.Unasked = 0, true
 	}
 	return b
 }
@@ -88,7 +107,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l := f.leads.Load()
 	c := http.NewResponseController(w)
 	if l == nil || !l.begin(c) {
-		f.refers.ServeHTTP(w, r)
+		f.before.ServeHTTP(w, r)
 		return
 	}
 	defer l.end(c)
@@ -98,16 +117,55 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// serve has a controller answer that leads, until ctx is done. Who asks after that is referred, and what is still answered ends.
-func (f *front) serve(ctx context.Context, h http.Handler) {
+// patience is for how long a request waits for a controller that starts.
+const patience = 5 * time.Second
+
+// wait has a request wait until this controller answers.
+func (f *front) wait(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-f.began:
+		f.ServeHTTP(w, r) // it answers from then on until it ends
+	case <-r.Context().Done():
+	case <-time.After(patience):
+		refuse(w, api.Errorf(api.CodeUnavailable, "the controller starts: it reads its records").WithHint("try again in a few seconds"))
+	}
+}
+
+// refuse is an answer for which nobody looks at the request.
+func refuse(w http.ResponseWriter, e *api.Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	_ = json.NewEncoder(w).Encode(e) // an error: who asked has gone
+}
+
+// lead has requests answered, which end with ctx.
+func (f *front) lead(ctx context.Context, h http.Handler) *leading {
 	l := &leading{ctx: ctx, handler: h, open: map[*http.ResponseController]struct{}{}}
 	f.leads.Store(l)
+	return l
+}
+
+// serve has one of several controllers answer that leads, until ctx is done. Who asks after that is referred, and what is still answered ends.
+func (f *front) serve(ctx context.Context, h http.Handler) {
+	l := f.lead(ctx, h)
 	select {
 	case <-ctx.Done():
 	case <-f.down.Done():
 	}
 	f.leads.Store(nil)
 	l.close()
+}
+
+// answer has the only controller answer until ctx is done or a listener has ended, and ends.
+func (f *front) answer(ctx context.Context, h http.Handler) error {
+	f.lead(ctx, h)
+	close(f.began)
+	select {
+	case <-ctx.Done():
+	case <-f.down.Done():
+	}
+	shut(ctx, f.srv)
+	return f.end()
 }
 
 // begin counts a request. False: none is answered any more.

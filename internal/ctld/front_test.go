@@ -5,11 +5,15 @@ import (
 	"crypto/tls"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gbatch/internal/ctld/site"
@@ -26,6 +30,7 @@ func TestFront(t *testing.T) {
 	}
 	c := site.Default()
 	c.Socket, c.Listen = filepath.Join(dir, "s"), "127.0.0.1:0"
+	log := slog.New(slog.DiscardHandler)
 	waits := make(chan struct{}, 1)
 	says := func(text string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +46,7 @@ func TestFront(t *testing.T) {
 			_, _ = io.WriteString(w, text)
 		})
 	}
-	f, err := openFront(&c, says("follows"), authority, slog.New(slog.DiscardHandler))
+	f, err := openFront(reach{func() ([]net.Listener, error) { return listenAt(c, log) }, func() *site.Config { return &c }, authority}, says("follows"), log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,4 +111,37 @@ func TestFront(t *testing.T) {
 	if err := f.end(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestFrontWaits: who asks a controller that reads its records waits for it, over one connection, and is told so after a while.
+func TestFrontWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &front{began: make(chan struct{})}
+		f.before = http.HandlerFunc(f.wait)
+		f.down = t.Context()
+		ask := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			return w
+		}
+		if w := ask(); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "reads its records") {
+			t.Errorf("in vain: %d %s", w.Code, w.Body)
+		}
+		answered := make(chan string)
+		go func() { answered <- ask().Body.String() }() // ends with the answer
+		synctest.Wait()
+		ctx, end := context.WithCancel(t.Context())
+		f.srv, f.end = new(http.Server), func() error { return nil }
+		over := make(chan error)
+		go func() { // ends with ctx
+			over <- f.answer(ctx, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answers") }))
+		}()
+		if got := <-answered; got != "answers" {
+			t.Errorf("answered %q", got)
+		}
+		end()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package ctld
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,7 +21,8 @@ func (m *Member) refer() (*front, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", m.elsewhere)
 	mux.HandleFunc("GET "+api.PathLeader, (&asked{elected: m.replica.Elected}).serve)
-	f, err := openFront(&m.cfg, signed(m.cfg.Replica.Name, mux), m.pki, m.log)
+	listen := func() ([]net.Listener, error) { return listenAt(m.cfg, m.log) }
+	f, err := openFront(reach{listen, func() *site.Config { return &m.cfg }, m.pki}, signed(m.cfg.Replica.Name, mux), m.log)
 	if err == nil {
 		m.front.Store(f)
 	}
@@ -33,11 +35,7 @@ func (m *Member) elsewhere(w http.ResponseWriter, _ *http.Request) {
 	if m.removed.Load() || outside(m.cfg.Replica.Name, memberNames(m.replica)) {
 		e = outsider(m.cfg)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.Status)
-	if err := json.NewEncoder(w).Encode(e); err != nil {
-		m.log.Debug("answer not sent", "error", err)
-	}
+	refuse(w, e)
 }
 
 // referral says to ask the controller that leads, none: that is not known, and how all are reached.

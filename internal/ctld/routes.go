@@ -42,7 +42,7 @@ func (s *Server) routes() []route.Route {
 	joined := &nodes.Keys{Keys: s.keys, Pki: s.pki, Loop: s.loop, Now: s.now}
 	tokens := &access.Tokens{Conf: s.rules.Now, Keys: s.keys, Loop: s.loop, Now: s.now}
 	audit := &auditLog{store: s.store}
-	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: s.answersAt}
+	about := &about{started: s.started, now: s.now, rules: s.rules, rights: s.rights, loop: s.loop, meters: s.meters, streams: s.streams, pin: s.pki.Pin(), listeners: s.front.lns}
 	backups := &backup.Maker{Dir: s.rules.Now().Dir, Pin: s.pki.Pin(), Version: Version, Loop: s.loop, Store: s.store, Log: s.log, Now: s.now}
 
 	sessions := &access.Sessions{Tokens: tokens}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -68,7 +67,7 @@ type Server struct {
 	scrape  *counts.Exporter
 	changes *events.Source
 	api     *route.Guard
-	lns     []net.Listener
+	front   *front
 	conns   *conns.Table
 
 	started time.Time
@@ -125,6 +124,9 @@ func (s *Server) open() error {
 	if err = s.openPKI(cfg.Dir); err != nil {
 		return err
 	}
+	if err = s.openFront(); err != nil {
+		return err
+	}
 	if err = backup.Sweep(cfg.Dir); err != nil {
 		return err
 	}
@@ -165,16 +167,13 @@ func (s *Server) open() error {
 	}
 	s.scrape.Register(s.meters.Reg)
 	s.changes = &events.Source{Loop: s.loop, Jobs: s.jobs, Rights: s.rights, Begin: s.streams.Begin, Patience: events.Patience}
-	if err := s.boundConnections(); err != nil {
-		return err
-	}
 	s.openPorts()
 	guard := route.Config{Identify: s.auth.Identify, Conns: s.conns, Caps: s.caps, Large: s.largeAnswer, Refused: s.loop.Refused, Measure: s.meters.Route, Log: s.log}
 	if s.leads != nil {
 		guard.Fresh = s.leads.fresh
 	}
 	s.api = route.New(guard, s.routes())
-	return s.listen()
+	return nil
 }
 
 // openPKI opens the authority. One of several has it already, by which it is reached.
@@ -354,45 +353,24 @@ func logsOf(conf func() *site.Config, now func() time.Time, log *slog.Logger) ke
 	}}
 }
 
-// boundConnections gives the server its table of connections. One of several has that of its front, with those that came before it led.
-func (s *Server) boundConnections() (err error) {
+// openFront has who asks wait until the server answers. One of several has the front that it had while it followed, with what came then.
+func (s *Server) openFront() (err error) {
 	if s.leads != nil {
+		s.front = s.leads.front
 		now := s.rules.Now
-		s.leads.front.rules.Store(&now)
-		s.conns = s.leads.front.table
-	} else if s.conns, err = newTable(func() conns.Bounds { return boundsOf(s.rules.Now()) }, s.log); err != nil {
+		s.front.rules.Store(&now)
+	} else if s.front, err = openFront(reach{s.listeners, s.rules.Now, s.pki}, nil, s.log); err != nil {
 		return err
 	}
+	s.conns = s.front.table
 	s.conns.Tell(s.meters.Connections, s.meters.Refused)
 	return nil
-}
-
-func (s *Server) listen() error {
-	if s.leads != nil {
-		return nil
-	}
-	lns, err := s.listeners()
-	for i, ln := range lns {
-		if ln = s.conns.Listen(ln); i > 0 {
-			ln = conns.TLS(ln, s.pki.ServerTLS())
-		}
-		s.lns = append(s.lns, ln)
-	}
-	return err
-}
-
-// answersAt is where it is reached.
-func (s *Server) answersAt() []net.Listener {
-	if s.leads != nil {
-		return s.leads.front.lns
-	}
-	return s.lns
 }
 
 // Addresses are what the server listens on, the socket first.
 func (s *Server) Addresses() []string {
 	var out []string
-	for _, ln := range s.answersAt() {
+	for _, ln := range s.front.lns {
 		switch ln.Addr().Network() {
 		case "unix":
 			out = append(out, "unix://"+ln.Addr().String())
@@ -463,32 +441,17 @@ func (s *Server) Run(ctx context.Context) error {
 // answer serves who asks until ctx is done, or until a listener has ended.
 func (s *Server) answer(ctx context.Context) error {
 	if s.leads != nil {
-		s.leads.front.serve(ctx, s.handler())
+		s.front.serve(ctx, s.handler())
 		return nil // its own end says what went wrong
 	}
-	srv := newHTTP(s.handler(), s.log)
-	srv.BaseContext = func(net.Listener) context.Context { return ctx } // long polls end when the server does
-	g, down := errgroup.WithContext(ctx)
-	for _, ln := range s.lns {
-		g.Go(func() error { // one for each listener
-			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-				return fmt.Errorf("serve %s: %w", ln.Addr(), err)
-			}
-			return nil
-		})
-	}
-	<-down.Done()
-	shut(ctx, srv)
-	return g.Wait()
+	return s.front.answer(ctx, s.handler())
 }
 
 // Close releases what Open took, after Run has returned.
 func (s *Server) Close() error {
 	var errs []error
-	for _, ln := range s.lns {
-		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
+	if s.front != nil && s.leads == nil {
+		errs = append(errs, s.front.end())
 	}
 	if s.kept != nil {
 		s.kept.Close()

@@ -41,11 +41,13 @@ const (
 	maxOfTrusty = 8192
 )
 
-// Bounds of what a site changes. 0: no bound, but of All.
+// Bounds of what a site changes, and of the moment. 0: no bound, but of All.
 type Bounds struct {
 	All        int
 	PerAddress int // visitors
 	PerUser    func(name string) int
+
+	Unasked bool // nobody is asked yet who they are: visitors have all but what is left for those of this machine
 }
 
 // Config is what a table asks of others.
@@ -139,6 +141,9 @@ func (t *Table) room(o owner, b Bounds, own int) string {
 	switch o.class {
 	case visitor:
 		most = b.All / visitorPart
+		if b.Unasked {
+			most = b.All - most
+		}
 	case user:
 		most = b.All * userParts / visitorPart
 	}

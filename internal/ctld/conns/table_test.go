@@ -97,6 +97,30 @@ func TestIdleVisitors(t *testing.T) {
 	}
 }
 
+// TestUnasked: where nobody is asked yet who they are, all nodes may wait at once, and root comes in beside.
+func TestUnasked(t *testing.T) {
+	w := newWorld()
+	asked := w.Bounds
+	w.Bounds = func() Bounds {
+		b := asked()
+		b.PerAddress, b.Unasked = 0, true
+		return b
+	}
+	var nodes []*Conn
+	for i := range 56 {
+		nodes = append(nodes, w.come(fmt.Sprint("192.0.2.", i)))
+	}
+	w.come("uid 0")
+	w.want(t, "unasked", map[string]int{"visitor": 56, "trusted": 1})
+	w.Bounds = asked
+	for i, c := range nodes {
+		if err := w.Known(c, Who{Name: fmt.Sprint("node ", i), Trusted: true}); err != nil || !c.in {
+			t.Errorf("node %d: %v", i, err)
+		}
+	}
+	w.want(t, "asked", map[string]int{"trusted": 57})
+}
+
 // TestUsersLeaveRoom: users have no more than their bound, and all of them together
 // leave room for root, nodes and operators.
 func TestUsersLeaveRoom(t *testing.T) {

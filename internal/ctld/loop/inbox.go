@@ -18,9 +18,9 @@ type inbox struct {
 }
 
 const (
-	inboxSize = 4096 // requests that may wait for the loop
-	batchSize = 512  // events that share one commit
-	userShare = 128  // cost of one user's among them, so that a turn stays short for the others
+	inboxSize = 16384 // requests that may wait for the loop: those of all nodes when a controller begins to answer
+	batchSize = 512   // events that share one commit
+	userShare = 128   // cost of one user's among them, so that a turn stays short for the others
 )
 
 func newInbox() inbox {
