@@ -176,6 +176,9 @@ func (c *Contact) poll(ctx context.Context) {
 		}
 		c.back()
 		pause.Reset()
+		if wait == 0 {
+			_ = client.Sleep(ctx, c.updates.gathering()) // others may still come
+		}
 		wait = c.lease.wait()
 	}
 }
@@ -215,13 +218,13 @@ func (c *Contact) atOnce(ctx context.Context, still func() bool) error {
 
 // away notes a failed sync, once in each absence, and waits, at first for its part of the time over which all nodes come back.
 //
-// When all come, connections cost the most, and a node needs a second one for what it has to tell while its poll is open. So who was answered
-// meanwhile, as it had something to tell, opens its poll when the others have come, and what need not be told at once waits as long.
+// When all come, connections cost the most, and a node needs a second one for what it has to tell while its poll is open. So a poll is opened
+// when the others have come, and what need not be told at once waits as long.
 func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
 	if ctx.Err() != nil {
 		return
 	}
-	wait, lost := pause.Next(), c.heard.Load()
+	wait := pause.Next()
 	spread := time.Duration(c.spread.Load())
 	if spread > 0 {
 		c.updates.gather(spread + c.Machine.Draw("gather", spread))
@@ -235,9 +238,6 @@ func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
 		c.Log.Warn("controller does not answer; running jobs go on", "controller", c.Address, "error", err, "lease_left", left.Round(time.Second))
 	}
 	_ = client.Sleep(ctx, wait)
-	if c.heard.Load() != lost {
-		_ = client.Sleep(ctx, c.updates.gathering())
-	}
 }
 
 func (c *Contact) back() {

@@ -101,12 +101,15 @@ func (r *rushed) NodeSync(ctx context.Context, _ string, req *api.SyncRequest) (
 // poll; what it does not tell at once waits for that.
 func TestOneConnection(t *testing.T) {
 	for name, test := range map[string]struct {
+		tells   bool // something when the controller has gone
 		running bool // a rank runs since it is back
 		ends    time.Duration
 		want    []string
 	}{
-		"opens its poll":     {false, 15 * time.Second, []string{"300ms held false", "5s held true"}},
-		"tells no beginning": {true, 4900 * time.Millisecond, []string{"300ms held false"}},
+		"opens its poll":        {true, false, 15 * time.Second, []string{"300ms held false", "5s held true"}},
+		"tells no beginning":    {true, true, 4900 * time.Millisecond, []string{"300ms held false"}},
+		"has nothing to tell":   {false, false, 15 * time.Second, []string{"1.3s held false", "5s held true"}},
+		"has nothing but begun": {false, true, 4900 * time.Millisecond, []string{"1.3s held false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +120,9 @@ func TestOneConnection(t *testing.T) {
 				var running sync.WaitGroup
 				running.Go(func() { c.Run(ctx) }) // ends with ctx
 				time.Sleep(time.Until(ctl.from) + 200*time.Millisecond)
-				c.Tell(AtOnce)
+				if test.tells {
+					c.Tell(AtOnce)
+				}
 				time.Sleep(2 * time.Second) // it has told that
 				if test.running {
 					c.Tell(WithinRunning)
