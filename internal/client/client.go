@@ -119,8 +119,9 @@ func (e endpoint) newTransport(certificate func() *tls.Certificate) http.RoundTr
 			return dialer.DialContext(ctx, "unix", e.socket)
 		}
 	}
+	t.DialTLSContext = connects(dialer, t.TLSClientConfig)
 	if len(e.hosts) > 0 {
-		t.DialTLSContext = newDials(dialer, t.TLSClientConfig).dial
+		t.DialTLSContext = newDials(t.DialTLSContext).dial
 		return newSeveral(t, e.hosts)
 	}
 	return t

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"gbatch/internal/pki"
 )
 
 // dials makes the connections to several controllers, one at a time to each host. A request that waited for one in vain goes on to the
@@ -19,21 +21,44 @@ type dials struct {
 	hosts map[string]chan struct{} // has one while a connection is made
 }
 
-func newDials(dialer *net.Dialer, config *tls.Config) *dials {
-	return &dials{connect: func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := dialer.DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
+func newDials(connect func(ctx context.Context, network, address string) (net.Conn, error)) *dials {
+	return &dials{connect: connect, hosts: map[string]chan struct{}{}}
+}
+
+// connects is a Transport's DialTLSContext that goes on from the last session where it can.
+func connects(dialer *net.Dialer, config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if again := pki.Resuming(config); again != nil {
+			c, err := connect(ctx, dialer, address, again)
+			if err != nil {
+				return nil, err
+			}
+			if c.ConnectionState().DidResume {
+				return c, nil
+			}
+			_ = c.Close()
 		}
-		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-		defer cancel()
-		c := tls.Client(raw, config)
-		if err := c.HandshakeContext(ctx); err != nil {
-			_ = raw.Close()
-			return nil, err
+		c, err := connect(ctx, dialer, address, config)
+		if err != nil {
+			return nil, err // not a nil connection of a type
 		}
 		return c, nil
-	}, hosts: map[string]chan struct{}{}}
+	}
+}
+
+func connect(ctx context.Context, dialer *net.Dialer, address string, config *tls.Config) (*tls.Conn, error) {
+	raw, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	c := tls.Client(raw, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // offered is how long a connection that was made for a request which does not want it any more is left to others, before another one is begun.

@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gbatch/internal/pki"
 )
 
 // TestOneConnectionIsMade: what was begun for a request that went on to the next host is waited for, and used, by the next one that
@@ -64,4 +67,55 @@ func TestOneConnectionIsMade(t *testing.T) {
 			t.Errorf("%d connections were begun for one host, want 1", n)
 		}
 	})
+}
+
+// TestGoesOn: a connection goes on from the last session by X25519 alone; one that does not, as the controller's secret is another
+// one, agrees on keys as the first did.
+func TestGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	at := func(secret string) *pki.Authority {
+		a, err := pki.Open(dir, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Secret = []byte(secret)
+		return a
+	}
+	one := at("one")
+	dial := connects(new(net.Dialer), pki.ClientTLS(one.Pin(), time.Now, nil))
+	for _, step := range []struct {
+		name    string
+		at      *pki.Authority
+		resumed bool
+		by      tls.CurveID
+	}{
+		{"first", one, false, tls.X25519MLKEM768},
+		{"again", one, true, tls.X25519},
+		{"once more", one, true, tls.X25519},
+		{"with another secret", at("other"), false, tls.X25519MLKEM768},
+	} {
+		ln, err := tls.Listen("tcp", "127.0.0.1:0", step.at.ServerTLS())
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { // ends with the listener
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Write([]byte("x")) // with the ticket before it
+				_ = c.Close()
+			}
+		}()
+		c, err := dial(t.Context(), "tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Read(make([]byte, 1))
+		s := c.(*tls.Conn).ConnectionState()
+		if err := errors.Join(err, c.Close(), ln.Close()); err != nil || s.DidResume != step.resumed || s.CurveID != step.by {
+			t.Errorf("%s: resumed %t by %v, %v", step.name, s.DidResume, s.CurveID, err)
+		}
+	}
 }

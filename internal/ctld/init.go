@@ -9,6 +9,7 @@ import (
 
 	"gbatch/internal/api"
 	"gbatch/internal/ctld/backup"
+	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/site"
 	"gbatch/internal/pki"
 	"gbatch/internal/replica"
@@ -22,6 +23,13 @@ func Init(c site.Config) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return "", err
+	}
+	there, err := pki.Exists(c.Dir)
+	if err == nil && !there { // of a site that is used a key that is missing is not made anew
+		_, err = jobstore.OpenVault(filepath.Join(c.Dir, site.VaultFile))
+	}
+	if err != nil {
 		return "", err
 	}
 	a, err := pki.Open(c.Dir, time.Now)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"gbatch/internal/ctld/controllers"
 	"gbatch/internal/ctld/copies"
 	"gbatch/internal/ctld/follow"
+	"gbatch/internal/ctld/jobstore"
 	"gbatch/internal/ctld/keep"
 	"gbatch/internal/ctld/loop"
 	"gbatch/internal/ctld/site"
@@ -72,6 +74,9 @@ func OpenMember(source func() (site.Config, error), reload <-chan os.Signal, log
 		return nil, err
 	}
 	m.pki.Names = m.names
+	if m.pki.Secret, err = secretOf(cfg.Dir); err != nil {
+		return nil, err
+	}
 	if err := m.mayBegin(context.Background()); err != nil {
 		return nil, err
 	}
@@ -119,6 +124,19 @@ func hasKeys(c site.Config) error {
 	}
 	return fmt.Errorf("%s holds no keys, and this controller is one of several (replica in its configuration). "+
 		"If others run: there, %s. If it is the first controller of a new site: `gctld init`", c.Dir, addAgain(c))
+}
+
+// secretOf is the authority's secret of one of several controllers; nil: it has no key of secrets yet, which who leads makes, or misses.
+func secretOf(dir string) ([]byte, error) {
+	file := filepath.Join(dir, site.VaultFile)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	vault, err := jobstore.OpenVault(file)
+	if err != nil {
+		return nil, err
+	}
+	return vault.Key(ofSessions), nil
 }
 
 // statement is what this controller says of itself to the one that leads.

@@ -121,7 +121,7 @@ func (s *Server) open() error {
 	if err != nil {
 		return err
 	}
-	if err = s.openPKI(cfg.Dir); err != nil {
+	if err = s.openPKI(cfg.Dir, vault); err != nil {
 		return err
 	}
 	if err = s.openFront(); err != nil {
@@ -177,16 +177,19 @@ func (s *Server) open() error {
 }
 
 // openPKI opens the authority. One of several has it already, by which it is reached.
-func (s *Server) openPKI(dir string) (err error) {
+func (s *Server) openPKI(dir string, vault *jobstore.Vault) (err error) {
 	if s.leads != nil {
 		s.pki = s.leads.pki
 		return nil
 	}
 	if s.pki, err = pki.Open(dir, s.now); err == nil {
-		s.pki.Names = func() []string { return s.rules.Now().ServerNames() }
+		s.pki.Names, s.pki.Secret = func() []string { return s.rules.Now().ServerNames() }, vault.Key(ofSessions)
 	}
 	return err
 }
+
+// ofSessions is what the authority's secret is for.
+const ofSessions = "sessions of TLS"
 
 // job is one that is not over, as it is now; nil: there is none.
 func (s *Server) job(n job.Number) *state.Job { return s.loop.View().Job(n) }

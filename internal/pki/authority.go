@@ -54,6 +54,9 @@ type Authority struct {
 	now func() time.Time
 	key crypto.Signer
 
+	// Secret is what all controllers of the site know and nobody else. Nil: no connection goes on from the session of an earlier one.
+	Secret []byte
+
 	// Names gives the names and addresses by which browsers come to the server: its
 	// certificate has them. One that begins with *. is of all below it. Nil: as they are.
 	Names func() []string
@@ -242,17 +245,19 @@ func (a *Authority) servesLocked() (*tls.Config, error) {
 	if err := a.renewLocked(); err != nil && a.server == nil {
 		return nil, err
 	}
-	keys, err := a.ticketKeys()
-	if err != nil {
-		return nil, err
-	}
 	shown := *a.server
 	shown.Certificate = [][]byte{a.server.Certificate[0], a.ca.Raw} // the other side looks for the pin
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols, Certificates: []tls.Certificate{shown},
 		ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: poolOf(a.ca), Time: a.now,
 	}
-	c.SetSessionTicketKeys(keys)
+	if c.SessionTicketsDisabled = a.Secret == nil; !c.SessionTicketsDisabled {
+		keys, err := a.ticketKeys()
+		if err != nil {
+			return nil, err
+		}
+		c.SetSessionTicketKeys(keys)
+	}
 	a.serves = serves{c, a.server, now}
 	return c, nil
 }

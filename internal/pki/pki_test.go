@@ -29,6 +29,7 @@ func open(t *testing.T, dir string, c *clock) *Authority {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.Secret = []byte("of the site")
 	return a
 }
 

@@ -51,6 +51,9 @@ func TestResumed(t *testing.T) {
 	one, other := open(t, dir, clock), open(t, dir, clock)
 	own := node(t, one, "gpu1")
 	client := ClientTLS(one.Pin(), clock.now, func() *tls.Certificate { return own })
+	if Resuming(client) != nil {
+		t.Error("goes on from nothing")
+	}
 	for _, step := range []struct {
 		name    string
 		at      *Authority
@@ -71,6 +74,30 @@ func TestResumed(t *testing.T) {
 			t.Errorf("%s: resumed %t as %s, %v; want %t as %s", step.name, resumed, node, err, step.resumed, step.node)
 		}
 	}
+	t.Run("by X25519 alone", func(t *testing.T) {
+		again := Resuming(client)
+		if again == nil {
+			t.Fatal("there is no session")
+		}
+		if resumed, node, err := resume(t, one.ServerTLS(), again); !resumed || node != "gpu2" || err != nil {
+			t.Errorf("resumed %t as %s, %v", resumed, node, err)
+		}
+		other := open(t, dir, clock)
+		other.Secret = []byte("of another controller")
+		if resumed, _, err := resume(t, other.ServerTLS(), again); resumed || err != nil {
+			t.Errorf("with another secret: resumed %t, %v", resumed, err)
+		}
+	})
+	t.Run("without a secret", func(t *testing.T) {
+		none := open(t, dir, clock)
+		none.Secret = nil
+		client := ClientTLS(none.Pin(), clock.now, nil)
+		for range 2 {
+			if resumed, _, err := resume(t, none.ServerTLS(), client); resumed || err != nil {
+				t.Errorf("resumed %t, %v", resumed, err)
+			}
+		}
+	})
 	t.Run("another site's", func(t *testing.T) {
 		if resumed, _, err := resume(t, open(t, t.TempDir(), clock).ServerTLS(), client); resumed || err == nil {
 			t.Errorf("resumed %t, %v", resumed, err)
@@ -84,15 +111,20 @@ func BenchmarkHandshake(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	a.Secret = []byte("of the site")
 	own := node(b, a, "gpu1")
-	for _, again := range []bool{false, true} {
-		b.Run(map[bool]string{false: "whole", true: "resumed"}[again], func(b *testing.B) {
+	for _, how := range []string{"whole", "resumed with ML-KEM", "resumed"} {
+		b.Run(how, func(b *testing.B) {
 			client := ClientTLS(a.Pin(), time.Now, func() *tls.Certificate { return own })
 			for b.Loop() {
-				if !again {
+				if how == "whole" {
 					client = ClientTLS(a.Pin(), time.Now, func() *tls.Certificate { return own })
 				}
-				if _, _, err := resume(b, a.ServerTLS(), client); err != nil {
+				by := client
+				if again := Resuming(client); again != nil && how == "resumed" {
+					by = again
+				}
+				if _, _, err := resume(b, a.ServerTLS(), by); err != nil {
 					b.Fatal(err)
 				}
 			}
