@@ -45,6 +45,8 @@ type ShimConfig struct {
 	// Scratch is where the container's own writes go; "" is in the container's directory. It must not lie on an overlay or network
 	// file system, and only root may enter it.
 	Scratch string `json:"scratch,omitempty"`
+	// Once says that nobody calls Written once the container has ended. A disk need not have these writes then.
+	Once bool `json:"once,omitempty"`
 	// Log bounds what is kept of the output.
 	Log logs.Limits `json:"log"`
 	// Network is set if Pool.Start hands over a network namespace. The spec's

@@ -85,7 +85,7 @@ func partID(id string, i int) string { return fmt.Sprintf("%s+%d", id, i) }
 func (s *shim) mount(p *part, scratch string) error {
 	uid, gid, _ := s.received.IDs.Host(0, 0)
 	r := &p.root
-	r.Scratch, r.Layers, r.User, r.UID, r.GID, r.MakeDirs, r.Files = scratch, p.Layers, s.received.User, uid, gid, p.MakeDirs, p.Files
+	r.Scratch, r.Layers, r.User, r.UID, r.GID, r.MakeDirs, r.Files, r.Once = scratch, p.Layers, s.received.User, uid, gid, p.MakeDirs, p.Files, s.cfg.Once
 	if err := r.Mount(); err != nil {
 		return failure.OfRootfs(err)
 	}

@@ -110,6 +110,12 @@ func (s *Spec) Launches() bool { return s.gbatch().Launch != nil }
 // Waits says whether a rank runs nothing until srun starts something there.
 func (s *Spec) Waits(rank uint32) bool { return rank > 0 && s.Launches() }
 
+// LeavesFiles says whether files of a container are read when it has ended, by the node's next daemon if need be.
+func (s *Spec) LeavesFiles() bool {
+	g := s.gbatch()
+	return len(g.Outputs) > 0 || g.ProgressFile != ""
+}
+
 // Script is the text that a rank has at ScriptPath; empty: nothing.
 func (s *Spec) Script(rank uint32) string {
 	if l := s.gbatch().Launch; l != nil && rank == 0 {

@@ -2,6 +2,9 @@ package overlay
 
 // What tests outside of the package have to reach.
 
+// Unmark lets directories be mounted once more.
+func Unmark(m Stack) error { return unmark(m) }
+
 // MountOld mounts by the way for older kernels.
 func MountOld(m Stack) error { return mountOld(m) }
 

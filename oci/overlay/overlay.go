@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -26,8 +27,14 @@ type Stack struct {
 	User   *os.File // user namespace in whose ids the layers show; nil: in their own
 	Upper  string
 	Work   string
+	Once   bool // nothing is read of Upper once it is unmounted, nor is it mounted again
 	Target string
 }
+
+// volatile is the option by which nothing has to be on the disk when the mount goes, or when
+// a program asks for it: what is removed then would be written first. The kernel mounts such
+// directories once.
+const volatile = "volatile"
 
 // Mount mounts a stack on its target. Device nodes in the image do not work
 // there: the store keeps what images bring, and only the container's own /dev
@@ -66,11 +73,18 @@ func mountShifted(m Stack) error {
 	for _, t := range trees {
 		named.Lower = append(named.Lower, handleName(int(t.Fd())))
 	}
-	if err = mountLayers(named); errors.Is(err, unix.EINVAL) {
-		err = mountAttached(m, trees)
+	if err = mountLayers(named); !errors.Is(err, unix.EINVAL) {
+		return err
 	}
-	return err
+	if err := unmark(m); err != nil {
+		return err
+	}
+	return mountAttached(m, trees)
 }
+
+// unmark takes away the mark by which the kernel mounts directories once: it leaves it at a
+// mount that it refuses, too.
+func unmark(m Stack) error { return os.RemoveAll(filepath.Join(m.Work, "work", "incompat")) }
 
 // mountAttached is for kernels before 6.15, which take no layer from a mount
 // that is nowhere to be seen: each shows beside the target while the stack is mounted. Not
@@ -150,6 +164,11 @@ func mountNew(m Stack) error {
 			return fmt.Errorf("set %s %s: %w", opt[0], opt[1], err)
 		}
 	}
+	if m.Once {
+		if err := unix.FsconfigSetFlag(fs, volatile); err != nil {
+			return fmt.Errorf("set %s: %w", volatile, err)
+		}
+	}
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return explain(err)
 	}
@@ -204,7 +223,17 @@ func mountOld(m Stack) error {
 		names = append(names, handleName(fd))
 	}
 	opts := "lowerdir=" + strings.Join(names, ":") + ",upperdir=" + escapeOption(m.Upper) + ",workdir=" + escapeOption(m.Work)
-	if err := unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts); err != nil {
+	err := error(unix.EINVAL)
+	if m.Once {
+		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts+","+volatile)
+	}
+	if errors.Is(err, unix.EINVAL) { // kernels before 5.10 do not know it
+		if err := unmark(m); err != nil {
+			return err
+		}
+		err = unix.Mount("gbatch", m.Target, "overlay", unix.MS_NODEV, opts)
+	}
+	if err != nil {
 		return explain(err)
 	}
 	return nil

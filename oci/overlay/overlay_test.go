@@ -1,8 +1,10 @@
 package overlay_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -35,6 +37,41 @@ func newStack(t *testing.T, layers ...string) overlay.Stack {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(s.Target, unix.MNT_DETACH) })
 	return s
+}
+
+// TestVolatile: by either way nothing is written to the disk only to be removed, and what is
+// to be mounted again can be.
+func TestVolatile(t *testing.T) {
+	for name, mount := range map[string]func(overlay.Stack) error{"new": overlay.Mount, "old": overlay.MountOld} {
+		t.Run(name, func(t *testing.T) {
+			s := newStack(t, "layer")
+			for range 2 {
+				if err := mount(s); err != nil {
+					t.Fatal(err)
+				}
+				if err := unix.Unmount(s.Target, unix.MNT_DETACH); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Once = true
+			if err := mount(s); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(unix.Unmount(s.Target, unix.MNT_DETACH), overlay.Unmark(s), mount(s)); err != nil {
+				t.Fatalf("after a mount that the kernel refused: %v", err)
+			}
+			mounts, err := os.ReadFile("/proc/self/mountinfo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(mounts)) {
+				if strings.Contains(line, " "+s.Target+" ") && strings.Contains(line, "volatile") { // newer kernels: fsync=volatile
+					return
+				}
+			}
+			t.Errorf("not mounted so:\n%s", mounts)
+		})
+	}
 }
 
 // Kernels before 6.8 mount by another way, which has to give the same.

@@ -48,6 +48,7 @@ type Root struct {
 	Files    []rootfs.File
 
 	Again bool // what was written there before is found again
+	Once  bool // nothing is read of what is written there once it is unmounted
 
 	mounted bool
 }
@@ -70,7 +71,7 @@ func (r *Root) Mount() error {
 	if err := errors.Join(os.Chmod(upper, 0o755), os.Chown(upper, r.UID, r.GID), os.Mkdir(r.At, Mode)); err != nil {
 		return err
 	}
-	if err := overlay.Mount(overlay.Stack{Lower: r.Layers, User: r.User, Upper: upper, Work: work, Target: r.At}); err != nil {
+	if err := overlay.Mount(overlay.Stack{Lower: r.Layers, User: r.User, Upper: upper, Work: work, Once: r.Once && !r.Again, Target: r.At}); err != nil {
 		return err
 	}
 	r.mounted = true

@@ -91,8 +91,7 @@ func (r *Rank) conclude(ctx context.Context, out *node.Exit) {
 
 // hasOutcome says whether more than the program's exit decides how a rank ended.
 func (o *order) hasOutcome(out *node.Exit) bool {
-	g := o.Spec.Gbatch
-	return g != nil && out.StartedMS > 0 && !o.Spec.Waits(o.id.Rank) && (len(g.Outputs) > 0 || g.ProgressFile != "")
+	return o.Spec.LeavesFiles() && out.StartedMS > 0 && !o.Spec.Waits(o.id.Rank)
 }
 
 // killRest sees to it that nothing of an ended container still runs before its

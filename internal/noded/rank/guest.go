@@ -174,7 +174,7 @@ func (r *recipe) endsOne() bool {
 func (r *recipe) shimConfig(files stdio.Files, keep *oci.Keep) oci.ShimConfig {
 	return oci.ShimConfig{
 		ID:     r.node.Config.Name + "." + r.order.at.String(), // unique on the machine
-		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.at),
+		Layers: r.image.Layers, Scratch: r.node.Disk.Scratch(r.order.at), Once: !r.order.Spec.LeavesFiles(),
 		Log: logs.Limits{MaxBytes: int64(r.node.Config.Logs.Quota)},
 
 		Stdio: files.Names(),
