@@ -77,7 +77,7 @@ type Server struct {
 	leads *leadership // nil: this controller is the only one
 }
 
-// Open takes the state directory, loads the store and begins to listen. Source
+// Open takes the state directory, begins to listen and loads the store; who asks waits for Run. Source
 // reads the configuration, now and whenever the rules are to be read again.
 func Open(source func() (site.Config, error), log *slog.Logger) (*Server, error) {
 	return open(source, nil, Machine{}, log)

@@ -34,7 +34,11 @@ func newBrowser(t *testing.T) *browser {
 		}
 		t.Skip("SKIPPED: chromium is missing: the web page is not looked at")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(self), chromedp.Env(deafEnv+"="+path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
 		chromedp.NoSandbox, chromedp.IgnoreCertErrors, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("window-size", "1300,900"))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
@@ -130,8 +134,7 @@ func (b *browser) confirm(label string) {
 	b.click("confirm "+label, "//dialog//button[normalize-space()="+quoted(label)+" and not(@disabled)]")
 }
 
-// click clicks on what is at an XPath. What moves in that moment, or is made anew, as the page says that the network has
-// changed, is missed and clicked on again.
+// click clicks on what is at an XPath. What moves in that moment, or is made anew, is missed and clicked on again.
 func (b *browser) click(what, path string) {
 	b.t.Helper()
 	for range 3 {
@@ -155,40 +158,18 @@ func (b *browser) fill(field, text string) {
 	b.text("(() => { const e = document.querySelector(" + quoted(field) + `); e.focus(); e.select(); document.execCommand("insertText", false, ` + string(raw) + ") })()")
 }
 
-// open loads a page. Chromium breaks off what it loads when a network interface
-// comes or goes, as where a container starts; a script or a style is then asked for again.
+// open loads a page.
 func (b *browser) open(url string) {
 	b.t.Helper()
-	for range 4 {
-		// From the same address, less what follows #, nothing would be loaded again.
-		b.do("leave the page", chromedp.Navigate("about:blank"))
-		if !b.navigates(url) {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(b.ctx, patience/4)
-		_, err := chromedp.Run(ctx, chromedp.Poll[bool](drawn, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience/4)))
-		cancel()
-		if err == nil {
-			return
-		}
-	}
-	b.t.Fatalf("open %s: nothing is drawn; complaints: %q", url, b.heard())
+	// From the same address, less what follows #, nothing would be loaded again.
+	b.do("open "+url, chromedp.Navigate("about:blank"), chromedp.Navigate(url))
+	b.until("all is drawn", drawn)
 }
 
 // drawn is whether a page is there with all its styles: one that could not be loaded
 // does not tell its rules.
 const drawn = `document.querySelector("#app")?.childElementCount > 0 &&
 	[...document.querySelectorAll("link[rel=stylesheet]")].every((l) => { try { return l.sheet.cssRules.length > 0 } catch { return false } })`
-
-// navigates goes to a page. False: a container's interface came or went meanwhile.
-func (b *browser) navigates(url string) bool {
-	b.t.Helper()
-	err := chromedp.Do(b.ctx, chromedp.Navigate(url))
-	if err != nil && !strings.Contains(err.Error(), "ERR_NETWORK_CHANGED") {
-		b.t.Fatalf("open %s: %v", url, err)
-	}
-	return err == nil
-}
 
 // quoted is a text in an expression; tests use none with both kinds of quotes.
 func quoted(text string) string {

@@ -29,6 +29,10 @@ var (
 const shares = 4
 
 func TestMain(m *testing.M) {
+	if err := beDeaf(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
 	if os.Geteuid() == 0 && !hosttest.Own() {
 		os.Exit(hosttest.Share(shares))
 	}

@@ -242,9 +242,8 @@ func (b *browser) tab(url string) *browser {
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	b.t.Cleanup(cancel)
 	tab := &browser{t: b.t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil {
+	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
 		b.t.Fatalf("open a tab: %v", err)
 	}
-	eventually(b.t, "the tab is open", func() bool { return tab.navigates(url) })
 	return tab
 }
