@@ -4,24 +4,31 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
 
 // A connection that goes on from a session of an earlier one needs no signatures and no look at certificates, which is most of what TLS
 // computes. That matters where another controller leads, to which all nodes come at the same time. So the controllers
-// of a site have the keys of tickets in common: they follow from a secret of theirs, of which nothing is known outside. A session says which certificates were
+// of a site have the keys of tickets in common: they follow from the authority's and a secret of theirs, of which nothing is known outside. A session says which certificates were
 // shown in it, and whether they are still taken is looked at for each connection and request as for any other.
 
 // ticketLife is for how long the keys of tickets are made; those before are taken, too.
 const ticketLife = 24 * time.Hour
 
-// ticketKeys are those at a time, the one that tickets are made with first.
+// ticketKeys are those at a time, the one that tickets are made with first. Who has them can show any certificate, so they follow from the
+// authority's key, too: the site's secret alone makes nobody a node.
 func (a *Authority) ticketKeys() (keys [][32]byte, err error) {
+	own, err := x509.MarshalPKCS8PrivateKey(a.key)
+	if err != nil {
+		return nil, err
+	}
 	day := a.now().Unix() / int64(ticketLife.Seconds())
 	for _, of := range []int64{day, day - 1, day + 1} { // clocks of controllers differ
-		key, err := hkdf.Key(sha256.New, a.Secret, nil, fmt.Sprintf("gbatch session tickets %d", of), 32)
+		key, err := hkdf.Key(sha256.New, slices.Concat(a.Secret, own), nil, fmt.Sprintf("gbatch session tickets %d", of), 32)
 		if err != nil {
 			return nil, err
 		}

@@ -88,6 +88,21 @@ func TestResumed(t *testing.T) {
 			t.Errorf("with another secret: resumed %t, %v", resumed, err)
 		}
 	})
+	t.Run("keys follow from both", func(t *testing.T) {
+		seen := map[[32]byte]string{}
+		for name, a := range map[string]*Authority{"this": one, "another authority": open(t, t.TempDir(), clock), "another secret": {dir: dir, now: clock.now, key: one.key, Secret: []byte("another")}} {
+			keys, err := a.ticketKeys()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range keys {
+				if other := seen[k]; other != "" {
+					t.Errorf("%s has a key of %s", name, other)
+				}
+				seen[k] = name
+			}
+		}
+	})
 	t.Run("without a secret", func(t *testing.T) {
 		none := open(t, dir, clock)
 		none.Secret = nil
