@@ -45,7 +45,7 @@ type ShimConfig struct {
 	// Scratch is where the container's own writes go; "" is in the container's directory. It must not lie on an overlay or network
 	// file system, and only root may enter it.
 	Scratch string `json:"scratch,omitempty"`
-	// Once says that nobody calls Written once the container has ended. A disk need not have these writes then.
+	// Once says that nobody calls Written for this container, so that the disk need not have what it writes.
 	Once bool `json:"once,omitempty"`
 	// Log bounds what is kept of the output.
 	Log logs.Limits `json:"log"`

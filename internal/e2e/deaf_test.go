@@ -37,7 +37,7 @@ func beDeaf() error {
 	}
 	rules := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
+		return fmt.Errorf("give %s no new privileges: %w", program, err)
 	}
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&rules)), 0, 0); err != nil {
 		return fmt.Errorf("filter the calls of %s: %w", program, err)
