@@ -1,18 +1,18 @@
 package oci
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
-
-	"cmp"
 
 	"gbatch/oci/draft"
 	"gbatch/oci/failure"
@@ -25,6 +25,11 @@ import (
 // serveExec runs one further command in the container for the client of conn.
 // The command ends with the connection: who asked for it has gone.
 func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req wire.Request, stdio []*os.File) {
+	if !s.serving.TryAcquire(1) {
+		message.CloseAll(stdio)
+		return
+	}
+	defer s.serving.Release(1)
 	within, err := within(s, req.Exec)
 	var process process
 	var terminal *os.File
@@ -34,8 +39,7 @@ func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req wire.Reques
 	message.CloseAll(stdio)
 	if err != nil {
 		out := wire.Reply{Seq: req.Seq, Error: err.Error()}
-		var f *failure.Failure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*failure.Failure](err); ok {
 			out.Kind = f.Kind
 		}
 		_ = s.tell(conn, out)
@@ -183,11 +187,10 @@ func (s *shim) execProcess(req *wire.ExecRequest) (*specs.Process, error) {
 		p.Args = append([]string{sentProgram}, req.Args...)
 	}
 	p.Cwd = cmp.Or(req.WorkDir, p.Cwd)
-	env, err := draft.MergeEnv(p.Env, req.Env)
-	if err != nil {
+	var err error
+	if p.Env, err = draft.MergeEnv(p.Env, req.Env); err != nil {
 		return nil, err
 	}
-	p.Env = env
 	if req.User != "" {
 		u, err := s.resolveInside(req.User)
 		if err != nil {
@@ -202,7 +205,7 @@ func (s *shim) execProcess(req *wire.ExecRequest) (*specs.Process, error) {
 		if err := users.Check(s.received.IDs, specs.User{UID: u.UID, GID: u.GID, AdditionalGids: u.Groups}); err != nil {
 			return nil, err
 		}
-		p.Env = withoutHome(p.Env)
+		p.Env = slices.DeleteFunc(p.Env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") })
 		spec := &specs.Spec{Process: &p}
 		users.Apply(spec, u)
 	}
@@ -212,13 +215,3 @@ func (s *shim) execProcess(req *wire.ExecRequest) (*specs.Process, error) {
 // sentProgram is the first file after standard error, as the command's setup sees
 // it in the container. The file is the host's, so no link of the image leads there.
 const sentProgram = "/proc/self/fd/3"
-
-func withoutHome(env []string) []string {
-	var out []string
-	for _, kv := range env {
-		if !strings.HasPrefix(kv, "HOME=") {
-			out = append(out, kv)
-		}
-	}
-	return out
-}

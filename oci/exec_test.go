@@ -194,6 +194,29 @@ func TestExecEnds(t *testing.T) {
 
 // Who goes away takes along what the command started, be it deaf to HUP; what
 // a command that ended by itself left running stays.
+// TestExecHearsEnd: the container's end ends the commands in it, and who began each hears so.
+func TestExecHearsEnd(t *testing.T) {
+	b := newBox(t, "echo ready; until [ -e /tmp/over ]; do sleep 0.01; done")
+	s := b.start()
+	b.await("ready")
+	var commands []*wire.ExecProcess
+	for range 20 {
+		p, err := s.Exec(wire.ExecRequest{Args: []string{"sleep", "1000"}}, wire.ExecStdio{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, p)
+	}
+	if _, code := execOutput(t, s, wire.ExecRequest{Args: []string{"touch", "/tmp/over"}}); code != 0 {
+		t.Fatal(code)
+	}
+	for i, p := range commands {
+		if code, err := p.Wait(); code != 137 || err != nil {
+			t.Errorf("command %d: %d, %v", i, code, err)
+		}
+	}
+}
+
 func TestExecHangsUp(t *testing.T) {
 	s := execBox(t, "")
 	r, w, err := os.Pipe()

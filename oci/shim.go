@@ -2,8 +2,10 @@ package oci
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -15,6 +17,7 @@ import (
 
 	upstream "github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 
 	"gbatch/cgroups"
@@ -65,7 +68,8 @@ type shim struct {
 	base   cgroups.Stats    // what the container's earlier programs had used
 	used   *cgroups.Stats   // by this one's end, with base; nil: that could not be read
 
-	annexes annex.Set // begun beside the program
+	annexes annex.Set           // begun beside the program
+	serving *semaphore.Weighted // one for each request in work; all are taken when no more are served
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
@@ -107,6 +111,7 @@ func newShimState(lock, control *os.File) *shim {
 		word: word, worded: sync.OnceFunc(func() { close(word) }),
 		phase: wire.PhaseStarting, conns: map[*net.UnixConn]bool{}, lock: lock, control: control,
 		calls: make(chan func()), ended: make(chan struct{}), now: &part{last: true},
+		serving: semaphore.NewWeighted(math.MaxInt64),
 	}
 }
 
@@ -457,7 +462,12 @@ func (s *shim) teardown() {
 	if s.door != nil {
 		s.door.Close()
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	report(s.serving.Acquire(ctx, math.MaxInt64)) // those who have asked hear their answers
 }
 
-// killTimeout is how long killed processes may take to leave the kernel.
-const killTimeout = 10 * time.Second
+const (
+	killTimeout = 10 * time.Second // in which killed processes leave the kernel
+	lastWords   = 2 * time.Second  // for answers that are due when a container has ended
+)

@@ -99,13 +99,15 @@ func (s *shim) forget(conn *net.UnixConn) {
 }
 
 func (s *shim) answer(conn *net.UnixConn, req wire.Request) error {
-	out := wire.Reply{Version: wire.Version, Seq: req.Seq}
+	if !s.serving.TryAcquire(1) {
+		return errEnded
+	}
+	defer s.serving.Release(1)
+	out := wire.Reply{Seq: req.Seq}
 	if err := s.perform(req); err != nil {
 		out.Error = err.Error()
 	}
-	s.mu.Lock() // messages to one connection must not mix
-	defer s.mu.Unlock()
-	return message.Send(conn, out)
+	return s.tell(conn, out)
 }
 
 func (s *shim) perform(req wire.Request) error {
