@@ -30,6 +30,7 @@ func (s *site) ready(id job.RankID) {
 		text, _ := b.now()
 		return strings.Contains(text, "ready")
 	})
+	s.phase(id, node.PhaseRunning) // its log can be a moment ahead
 }
 
 func TestStop(t *testing.T) {
