@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
 )
 
@@ -107,12 +109,22 @@ func (b *browser) text(expression string) string {
 	return s
 }
 
-// until waits until an expression is true.
+// until waits until an expression is true. A page that gives way to the next one meanwhile is asked anew.
 func (b *browser) until(what, expression string) {
 	b.t.Helper()
+	poll := chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience))
 	b.do("wait until "+what, func(ctx context.Context, target *chromedp.Target) (v chromedp.Void, err error) {
-		_, err = chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience))(ctx, target)
-		return v, err
+		for {
+			_, err = poll(ctx, target)
+			if refused, ok := errors.AsType[*cdproto.Error](err); !ok || !strings.Contains(refused.Message, "context") {
+				return v, err
+			}
+			select {
+			case <-ctx.Done():
+				return v, err
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
 	})
 }
 
