@@ -88,7 +88,7 @@ func Of(cfg Config, epoch uint64, all *standby.Jobs) (*Controller, error) {
 	}
 	c := &Controller{loading: map[job.Number][]state.Record{}, pasts: map[string][]state.NodeChange{}, standby: all}
 	p := &c.parts
-	p.cfg, p.intern, p.out = &cfg, all.Intern, &effects.Output{NoRecords: cfg.NoRecords}
+	p.cfg, p.intern, p.out = &cfg, all.Intern, &effects.Output{NoRecords: true} // what is loaded is stored
 	var err error
 	if p.ledger, err = ledger.New(ledger.Rules{Accounts: &p.cfg.Accounting, Policy: &p.cfg.Policy}, p.out); err != nil {
 		return nil, err

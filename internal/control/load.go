@@ -37,7 +37,6 @@ func (c *Controller) Load(r state.Record) error {
 			return fmt.Errorf("decode node record %s: %s", r.Name, why)
 		}
 		n.Past = c.pasts[n.Name]
-		c.nodes.loading = true
 		c.nodes.set(*n)
 	case state.KindThere:
 		if err := json.Unmarshal(r.Value, &c.nodes.there); err != nil {
@@ -80,8 +79,7 @@ func (c *Controller) Load(r state.Record) error {
 // the order of their numbers. Nodes get until NodeTimeout from now to say that
 // they are there.
 func (c *Controller) Loaded(now sched.Time) error {
-	c.out.Begin(now, c.cfg.NoRecords)
-	c.nodes.loading = true
+	c.out.Begin(now, true) // all of it is stored
 	for n := range c.nodes.list.All() {
 		v := *n
 		v.LastSeen, v.Heard = now, c.nodes.there.Before(v.Name, now)
@@ -92,7 +90,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 	if err := c.arrays.load(c.loading); err != nil {
 		return err
 	}
-	c.nodes.loading, c.pasts, c.nodes.there = false, nil, heard.Note{}
+	c.pasts, c.nodes.there = nil, heard.Note{}
 	c.loading, c.standby = nil, nil
 	c.jobs.recount()
 	c.jobs.loaded, c.jobs.loadedAt = c.jobs.next, now
@@ -111,7 +109,7 @@ func (c *Controller) Loaded(now sched.Time) error {
 		c.queue.observe(c.jobs.get(n))
 	}
 	c.queue.due = true
-	c.out.Begin(now, c.cfg.NoRecords) // all of it is stored
+	c.out.Begin(now, c.cfg.NoRecords)
 	return nil
 }
 

@@ -30,8 +30,7 @@ type nodes struct {
 	booted sched.Time // when what ran there before it was restarted had ended at the latest; 0: it was not, since it was heard
 	there  heard.Note // the last note; while records are loaded, of a controller before
 
-	loading bool   // what is put in was there before: nobody is told
-	by      string // who makes the change under way, empty for nobody
+	by string // who makes the change under way, empty for nobody
 
 	cfg   *Config
 	queue *queue // is told what is there
@@ -174,7 +173,7 @@ func (t *nodes) set(n state.Node) {
 
 // note adds to a node's past what is new of it.
 func (t *nodes) note(n *state.Node) {
-	if t.out.NoRecords || t.loading {
+	if t.out.NoRecords {
 		return
 	}
 	changes := fit.Changes(t.get(n.Name), n, t.out.Now, t.by)

@@ -10,7 +10,7 @@ const nodesPage = 64
 
 // Nodes holds nodes by name, copied on write by pages: what a change of one costs, and to compare
 // two lists, does not grow with how many there are but by a pointer a page. Nodes that come and go
-// are few, and make all pages anew.
+// are few, and make all pages anew, but for those that come in order.
 type Nodes struct {
 	pages  []*[nodesPage]*Node // all full but the last
 	shared []bool              // pages[i] may be in a snapshot: copy before writing
@@ -60,17 +60,29 @@ func (l *Nodes) All() iter.Seq[*Node] {
 
 func (l *Nodes) all() []*Node { return slices.AppendSeq(make([]*Node, 0, l.count+1), l.All()) }
 
-// Put replaces a node's value, or adds it; old is nil then.
-func (l *Nodes) Put(n *Node) (old *Node) {
-	i, ok := l.find(n.Name)
-	if !ok {
-		*l = NodesOf(slices.Insert(l.all(), i, n)...)
-		return nil
-	}
-	if p := i / nodesPage; l.shared[p] {
+// own lets a page be written.
+func (l *Nodes) own(p int) {
+	if l.shared[p] {
 		page := *l.pages[p]
 		l.pages[p], l.shared[p] = &page, false
 	}
+}
+
+// Put replaces a node's value, or adds it; old is nil then.
+func (l *Nodes) Put(n *Node) (old *Node) {
+	i, ok := l.find(n.Name)
+	switch {
+	case ok:
+	case i < l.count:
+		*l = NodesOf(slices.Insert(l.all(), i, n)...)
+		return nil
+	default: // as they come when they are read
+		if i%nodesPage == 0 {
+			l.pages, l.shared = append(l.pages, new([nodesPage]*Node)), append(l.shared, false)
+		}
+		l.count++
+	}
+	l.own(i / nodesPage)
 	slot := &l.pages[i/nodesPage][i%nodesPage]
 	old, *slot = *slot, n
 	return old
