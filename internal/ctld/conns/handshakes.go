@@ -9,7 +9,8 @@ import (
 
 // When who leads dies, all nodes come to the next one within seconds, and what TLS has to compute for a thousand of them takes all
 // processors for about one. Controllers that hear nothing from each other for so long take another one for gone, and elect
-// again: what they say waits behind each handshake that could go on. So few are computed at the same time. One
+// again: what they say waits behind each handshake that could go on. And a controller that was begun anew reads its records
+// meanwhile, without which nobody has an answer. So handshakes have half of the processors. One
 // that waits for the other side computes nothing, and has no place; how many of those there may be is for the Table to say.
 type tlsListener struct {
 	net.Listener
@@ -21,7 +22,7 @@ type tlsListener struct {
 func TLS(ln net.Listener, config *tls.Config) net.Listener {
 	own := config.Clone()
 	own.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) { return ending(config, h) }
-	return &tlsListener{ln, own, make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	return &tlsListener{ln, own, make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
 // Accept does not wait for the handshake, which its caller begins as with tls.NewListener.
