@@ -102,9 +102,9 @@ type Contact struct {
 	lease   *lease
 	leaseC  chan struct{} // the lease was renewed
 	updates updates
-	isAway  bool          // of the poll loop only: the controller does not answer
 	turn    chan struct{} // has one while an exchange is made that is answered at once
 
+	isAway  atomic.Bool   // the controller does not answer
 	unnoted atomic.Bool   // the file cannot be written
 	spread  atomic.Int64  // nodes that have lost the same controller come back within this time
 	heard   atomic.Uint64 // answers
@@ -174,7 +174,6 @@ func (c *Contact) poll(ctx context.Context) {
 			wait = 0
 			continue
 		}
-		c.back()
 		pause.Reset()
 		if wait == 0 {
 			_ = client.Sleep(ctx, c.updates.gathering()) // others may still come
@@ -225,13 +224,9 @@ func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
 		return
 	}
 	wait := pause.Next()
-	spread := time.Duration(c.spread.Load())
-	if spread > 0 {
-		c.updates.gather(spread + c.Machine.Draw("gather", spread))
-	}
-	if !c.isAway {
-		c.isAway = true
-		if spread > 0 {
+	c.gather()
+	if !c.isAway.Swap(true) {
+		if spread := time.Duration(c.spread.Load()); spread > 0 {
 			wait += spread/8 + c.Machine.Draw("spread", spread-spread/8) // before that most often no controller answers
 		}
 		left, _ := c.lease.left()
@@ -240,9 +235,17 @@ func (c *Contact) away(ctx context.Context, err error, pause *client.Backoff) {
 	_ = client.Sleep(ctx, wait)
 }
 
+// gather has all that is not told at once, and the poll, wait until other nodes have come back that have lost the same controller.
+func (c *Contact) gather() {
+	if spread := time.Duration(c.spread.Load()); spread > 0 {
+		c.updates.gather(spread + c.Machine.Draw("gather", spread))
+	}
+}
+
+// back notes the first answer after an absence. The others are answered from now on, too.
 func (c *Contact) back() {
-	if c.isAway {
-		c.isAway = false
+	if c.isAway.Swap(false) {
+		c.gather()
 		c.Log.Info("controller answers again", "controller", c.Address)
 	}
 }
@@ -269,6 +272,7 @@ func (c *Contact) sync(ctx context.Context, wait time.Duration) error {
 	}
 	c.renewed()
 	c.heard.Add(1)
+	c.back()
 	c.spread.Store(int64(min(time.Duration(resp.SpreadMS)*time.Millisecond, lease/4))) // whatever it says: contact is before the lease ends
 	c.take(ctx, ticket, resp)
 	return nil

@@ -85,11 +85,15 @@ func (u *updates) isDue() bool {
 	return !u.at.IsZero() && !time.Now().Before(u.at)
 }
 
-// gather has what is told from now on wait for so long, but for what is told at once.
+// gather has all wait for so long that is not to be told at once.
 func (u *updates) gather(so time.Duration) {
+	now := time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.gathers = time.Now().Add(so)
+	u.gathers = now.Add(so)
+	if u.at.After(now) && u.at.Before(u.gathers) {
+		u.at = u.gathers
+	}
 }
 
 // gathering is for how much longer.
