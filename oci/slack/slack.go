@@ -10,7 +10,7 @@ package slack
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define FOR_SHIM 500000UL     // also how much later the shim's timers may be
+#define FOR_SHIM 2000000UL    // also how much later the shim's timers may be
 #define FOR_SETUP 10000000UL  // one goroutine, no timers
 
 // The two variables are those by which oci/dispatch.go knows what a process is.
