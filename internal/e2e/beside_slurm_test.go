@@ -154,13 +154,11 @@ func (c *competitor) loops(t *testing.T, at, n int, args []string) {
 	var wg sync.WaitGroup
 	for i := range at {
 		wg.Go(func() { // ends with its share
-			for range n/at + min(1, max(0, n%at-i)) {
-				cmd := exec.Command(args[0], args[1:]...)
-				cmd.Env = append(cleanEnv(), c.env...)
-				if r := execute(cmd); r.code != 0 {
-					t.Errorf("%s: %v", strings.Join(args, " "), r)
-					return
-				}
+			share := n/at + min(1, max(0, n%at-i))
+			cmd := exec.Command("sh", slices.Concat([]string{"-c", `i=0; while [ $i -lt $0 ]; do "$@" >/dev/null || exit 1; i=$((i+1)); done`, strconv.Itoa(share)}, args)...)
+			cmd.Env = append(cleanEnv(), c.env...)
+			if r := execute(cmd); r.code != 0 {
+				t.Errorf("%s: %v", strings.Join(args, " "), r)
 			}
 		})
 	}
