@@ -251,8 +251,6 @@ func (c *Container) call(ctx context.Context, req wire.Request) error {
 			return fmt.Errorf("%s: %s", req.Op, r.Error)
 		}
 		return nil
-	case <-c.done:
-		return fmt.Errorf("%s: %w", req.Op, ErrGone)
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", req.Op, ctx.Err())
 	}

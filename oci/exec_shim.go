@@ -27,6 +27,7 @@ import (
 func (s *shim) serveExec(conn *net.UnixConn, in *message.Reader, req wire.Request, stdio []*os.File) {
 	if !s.serving.TryAcquire(1) {
 		message.CloseAll(stdio)
+		_ = s.tell(conn, wire.Reply{Seq: req.Seq, Error: errEnded.Error()})
 		return
 	}
 	defer s.serving.Release(1)

@@ -192,8 +192,6 @@ func TestExecEnds(t *testing.T) {
 	poll(t, "end of both commands", func() bool { st, err := s.Stats(); return err == nil && st.Pids <= 2 })
 }
 
-// Who goes away takes along what the command started, be it deaf to HUP; what
-// a command that ended by itself left running stays.
 // TestExecHearsEnd: the container's end ends the commands in it, and who began each hears so.
 func TestExecHearsEnd(t *testing.T) {
 	b := newBox(t, "echo ready; until [ -e /tmp/over ]; do sleep 0.01; done")
@@ -217,6 +215,8 @@ func TestExecHearsEnd(t *testing.T) {
 	}
 }
 
+// Who goes away takes along what the command started, be it deaf to HUP; what
+// a command that ended by itself left running stays.
 func TestExecHangsUp(t *testing.T) {
 	s := execBox(t, "")
 	r, w, err := os.Pipe()

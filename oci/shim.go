@@ -69,7 +69,7 @@ type shim struct {
 	used   *cgroups.Stats   // by this one's end, with base; nil: that could not be read
 
 	annexes annex.Set           // begun beside the program
-	serving *semaphore.Weighted // one for each request in work; all are taken when no more are served
+	serving *semaphore.Weighted // one for each command and answer in work; all are taken when no more are served
 
 	// calls are executed by the thread that began the container, until ended.
 	calls chan func()
@@ -464,7 +464,7 @@ func (s *shim) teardown() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
-	report(s.serving.Acquire(ctx, math.MaxInt64)) // those who have asked hear their answers
+	_ = s.serving.Acquire(ctx, math.MaxInt64) // who has asked hears the answer; by then, that the shim has gone
 }
 
 const (
