@@ -174,6 +174,7 @@ func (c *Contact) poll(ctx context.Context) {
 			wait = 0
 			continue
 		}
+		c.back() // also if the other loop was answered just before this one noted the absence
 		pause.Reset()
 		if wait == 0 {
 			_ = client.Sleep(ctx, c.updates.gathering()) // others may still come

@@ -87,9 +87,9 @@ func (u *updates) isDue() bool {
 
 // gather has all wait for so long that is not to be told at once.
 func (u *updates) gather(so time.Duration) {
-	now := time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	now := time.Now() // what was told at once is not after it
 	u.gathers = now.Add(so)
 	if u.at.After(now) && u.at.Before(u.gathers) {
 		u.at = u.gathers
