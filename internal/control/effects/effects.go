@@ -60,7 +60,7 @@ func (e *Set) Add(o Set) {
 type Output struct {
 	Set
 	Now       sched.Time
-	NoRecords bool // nothing is ever stored: for a simulation that never restarts
+	NoRecords bool // nothing is stored: in a simulation that never restarts, and while what is stored is loaded
 }
 
 // Begin is the beginning of a step: nothing is asked yet.
