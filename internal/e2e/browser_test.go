@@ -15,6 +15,8 @@ import (
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
+
+	"gbatch/internal/client"
 )
 
 // browser is a real one that shows the web page, with all that it complained of.
@@ -40,7 +42,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(self), chromedp.Env(deafEnv+"="+path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(self), chromedp.Env(noNetlinkEnv+"="+path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
 		chromedp.NoSandbox, chromedp.IgnoreCertErrors, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("window-size", "1300,900"))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
@@ -119,10 +121,8 @@ func (b *browser) until(what, expression string) {
 			if refused, ok := errors.AsType[*cdproto.Error](err); !ok || !strings.Contains(refused.Message, "context") {
 				return v, err
 			}
-			select {
-			case <-ctx.Done():
+			if client.Sleep(ctx, 100*time.Millisecond) != nil {
 				return v, err
-			case <-time.After(100 * time.Millisecond):
 			}
 		}
 	})

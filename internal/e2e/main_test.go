@@ -29,7 +29,7 @@ var (
 const shares = 4
 
 func TestMain(m *testing.M) {
-	if err := beDeaf(); err != nil {
+	if err := executeWithoutNetlink(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
