@@ -462,12 +462,12 @@ func (s *shim) teardown() {
 	if s.door != nil {
 		s.door.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	_ = s.serving.Acquire(ctx, math.MaxInt64) // who has asked hears the answer; by then, that the shim has gone
 }
 
 const (
-	killTimeout = 10 * time.Second // in which killed processes leave the kernel
-	lastWords   = 2 * time.Second  // for answers that are due when a container has ended
+	killTimeout   = 10 * time.Second // in which killed processes leave the kernel
+	answerTimeout = 2 * time.Second  // for answers that are due when a container has ended
 )
