@@ -210,6 +210,7 @@ func TestGPUsOfContainers(t *testing.T) {
 	if len(slices.Compact(all)) != 4 || !slices.Equal(seen["side-0"], seen["side-1"]) || strings.Contains(seen["second-0"][0], seen["side-0"][0]) {
 		t.Errorf("they see %v", seen)
 	}
+	s.waitRunning(id) // what its containers write can be ahead of the node's word, as both were killed
 	for name, want := range map[string][]string{"": seen["main-0"], "mate": seen["mate-0"], "side": seen["side-0"]} {
 		args := []string{id, "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES"}
 		if name != "" {

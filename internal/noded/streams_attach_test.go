@@ -77,7 +77,7 @@ func TestAttach(t *testing.T) {
 func TestAttachSlow(t *testing.T) {
 	s := newSite(t, nil).start()
 	id := rankID(1)
-	s.want(id, order("echo ready; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); echo line $i; done; echo done; sleep 1000", withTerminal))
+	s.want(id, order("stty -echo; echo ready; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); echo line $i; done; echo done; sleep 1000", withTerminal))
 	s.ready(id)
 	deaf := s.attach(id, api.AttachStart{All: true}) // reads nothing from here on
 	for range api.StreamWindow / api.FrameChunk {
